@@ -1,0 +1,117 @@
+"""The command line: list, run, table, data, bench."""
+
+import argparse
+import importlib
+import json
+import sys
+
+import pandas as pd
+import torch
+
+from cycle import datasets, experiments, records, tables
+
+BENCHMARKS = ("theory", "fhe")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def list_experiments(arguments) -> None:
+    rows = []
+    for name, experiment in experiments.EXPERIMENTS.items():
+        row = {"experiment": name, "what": experiment.title}
+        for profile in experiments.PROFILES:
+            expected = len(list(experiments.runs_of(name, profile)))
+            recorded = records.read(name, profile)
+            row[profile] = f"{len(recorded)} of {expected} a seed"
+        row["paper on one A100 (estimate, not run)"] = f"{experiments.estimated_gpu_hours(name):.0f} h"
+        rows.append(row)
+    print(pd.DataFrame(rows).to_string(index=False))
+    print("\nProfiles:")
+    for name, profile in experiments.PROFILES.items():
+        print(f"  {name:7} {profile.about}")
+
+
+def run(arguments) -> None:
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    seeds = [int(seed) for seed in _names(arguments.seed)]
+    selected = experiments.runs_of(
+        arguments.name,
+        arguments.profile,
+        seeds,
+        arguments.methods and _names(arguments.methods),
+        arguments.splits and _names(arguments.splits),
+    )
+    for selected_run in list(selected):
+        records.execute(selected_run, arguments.name, device=arguments.device)
+    table(arguments)
+
+
+def table(arguments) -> None:
+    frame = tables.summary(arguments.name, arguments.profile)
+    if not frame.empty:
+        print(frame.to_string(index=False))
+        print("CGS in the paper's printed convention (1/N). ± is the sample deviation over seeds.")
+    print(tables.provenance_line(arguments.name, arguments.profile))
+
+
+def data(arguments) -> None:
+    loaded = datasets.load(arguments.name, "cpu")
+    print(f"{loaded.name}: {len(loaded.train_labels)} training and {len(loaded.test_labels)} test images, verified")
+    print(f"SHA-256 of pixels and labels: {loaded.hash}")
+
+
+def bench(arguments) -> None:
+    measured = importlib.import_module(f"cycle.bench.{arguments.name}").measure()
+    if arguments.json:
+        print(json.dumps(measured))
+    else:
+        print(pd.Series(measured).to_string())
+
+
+def parser() -> argparse.ArgumentParser:
+    main = argparse.ArgumentParser(
+        prog="python -m cycle", description="Run, resume and read the experiments of the CYCle book."
+    )
+    verbs = main.add_subparsers(required=True, metavar="VERB")
+    verb = verbs.add_parser("list", help="what exists and what has been run")
+    verb.set_defaults(do=list_experiments)
+
+    def experiment_verb(name, do, description):
+        verb = verbs.add_parser(name, help=description, description=description)
+        verb.add_argument("name", metavar="NAME", choices=experiments.EXPERIMENTS, help="an experiment (see `list`)")
+        verb.add_argument("--profile", default="smoke", choices=experiments.PROFILES, help="the scale (default smoke)")
+        verb.set_defaults(do=do)
+        return verb
+
+    verb = experiment_verb("run", run, "run what is not recorded yet, resume what was interrupted, print the table")
+    verb.add_argument("--seed", default="0", help="one seed or several with commas (default 0)")
+    verb.add_argument("--device", help="cuda, cuda:1, cpu, ... (default: CUDA where there is one)")
+    verb.add_argument("--methods", help="only these, with commas, e.g. standalone,cycle")
+    verb.add_argument("--splits", help="only these, with commas, e.g. homogeneous,imbalanced-0.6-1")
+    verb.add_argument("--threads", type=int, help="CPU threads (one thread each for runs side by side)")
+    experiment_verb("table", table, "ours beside the paper's, from what is recorded")
+    verb = verbs.add_parser("data", help="fetch a data set and verify it")
+    verb.add_argument("name", metavar="NAME", choices=datasets.DATASETS, help=", ".join(datasets.DATASETS))
+    verb.set_defaults(do=data)
+    verb = verbs.add_parser("bench", help="measure speed, as ratios within one run")
+    verb.add_argument("name", metavar="NAME", choices=BENCHMARKS, help=", ".join(BENCHMARKS))
+    verb.add_argument("--json", action="store_true", help="one JSON object of plain numbers")
+    verb.set_defaults(do=bench)
+    return main
+
+
+def main() -> None:
+    arguments = parser().parse_args()
+    try:
+        arguments.do(arguments)
+    except ValueError as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("\ninterrupted; the same command resumes where it stopped")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""Data sets as tensors that stay on the device: uint8 images, labels, and batched normalisation and augmentation."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from cycle import fetch
+
+DIGITS_TEST_PER_CLASS = 50
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Images are uint8, sample x row x column x channel (so that a permuted batch is channels-last for free)."""
+
+    name: str
+    train_images: torch.Tensor
+    train_labels: torch.Tensor
+    test_images: torch.Tensor
+    test_labels: torch.Tensor
+    num_classes: int
+    mean: tuple[float, ...]  # of each channel of the training images, scaled to [0, 1]
+    std: tuple[float, ...]
+    full_scale: float  # the value of a white pixel
+    hash: str  # SHA-256 of pixels and labels
+
+    @property
+    def in_shape(self) -> tuple[int, int, int]:
+        _, height, width, channels = self.train_images.shape
+        return channels, height, width
+
+    def to(self, device) -> "Dataset":
+        tensors = {key: getattr(self, key).to(device) for key in fetch.ARRAYS}
+        return replace(self, **tensors)
+
+
+def _dataset(name, arrays, num_classes, mean, std, full_scale, digest):
+    tensors = {key: torch.from_numpy(np.ascontiguousarray(arrays[key])) for key in fetch.ARRAYS}
+    for key in ("train_labels", "test_labels"):
+        tensors[key] = tensors[key].long()
+    return Dataset(name, *tensors.values(), num_classes, mean, std, full_scale, digest)
+
+
+def _digits():
+    """scikit-learn's 1,797 real 8x8 digits: 50 of each class for the test, the other 1,297 for training."""
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    images, labels = images.reshape(-1, 8, 8, 1).astype(np.uint8), labels.astype(np.uint8)
+    order = np.random.default_rng(0).permutation(labels.size)
+    test = np.sort(np.concatenate([order[labels[order] == digit][:DIGITS_TEST_PER_CLASS] for digit in range(10)]))
+    train = np.setdiff1d(order, test)
+    arrays = dict(zip(fetch.ARRAYS, (images[train], labels[train], images[test], labels[test]), strict=True))
+    scaled = arrays["train_images"] / 16
+    return _dataset(
+        "digits", arrays, 10, (float(scaled.mean()),), (float(scaled.std()),), 16.0, fetch.content_hash(arrays)
+    )
+
+
+def _cifar10():
+    arrays, digest = fetch.cifar("cifar10")
+    mean, std = (0.49139968, 0.48215841, 0.44653091), (0.24703223, 0.24348513, 0.26158784)
+    return _dataset("cifar10", arrays, 10, mean, std, 255.0, digest)
+
+
+def _cifar100():
+    arrays, digest = fetch.cifar("cifar100")
+    scaled = arrays["train_images"].reshape(-1, 3) / 255
+    return _dataset("cifar100", arrays, 100, tuple(scaled.mean(0)), tuple(scaled.std(0)), 255.0, digest)
+
+
+DATASETS = {"digits": _digits, "cifar10": _cifar10, "cifar100": _cifar100}
+
+
+def load(name: str = "digits", device=None) -> Dataset:
+    """The data set by name, verified, on the device (default: CUDA where there is one)."""
+    if name not in DATASETS:
+        raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, got {name!r}")
+    return DATASETS[name]().to(default_device() if device is None else device)
+
+
+def default_device() -> torch.device:
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+class Pixels:
+    """Turns uint8 images of one data set into normalised float batches on their device."""
+
+    def __init__(self, dataset: Dataset):
+        device = dataset.train_images.device
+        mean = torch.tensor(dataset.mean, dtype=torch.float32, device=device).view(1, -1, 1, 1)
+        std = torch.tensor(dataset.std, dtype=torch.float32, device=device).view(1, -1, 1, 1)
+        self.scale, self.shift = 1 / (dataset.full_scale * std), mean / std
+
+    def __call__(self, images: torch.Tensor, augmented: bool = False) -> torch.Tensor:
+        """uint8 N x H x W x C to normalised float N x C x H x W (channels-last in memory)."""
+        batch = images.permute(0, 3, 1, 2).float()
+        if augmented:
+            batch = augment(batch)
+        return batch * self.scale - self.shift
+
+
+def augment(batch: torch.Tensor, padding: int = 4, degrees: float = 15.0) -> torch.Tensor:
+    """Random crop with padding, horizontal flip and rotation of every image, as one batched nearest resampling."""
+    count, device = len(batch), batch.device
+    height, width = batch.shape[-2:]
+    angle = (torch.rand(count, device=device) * 2 - 1) * (degrees * torch.pi / 180)
+    flip = torch.randint(0, 2, (count,), device=device) * 2 - 1
+    right, down = (torch.randint(-padding, padding + 1, (count,), device=device) for _ in range(2))
+    sine, cosine = angle.sin(), angle.cos()
+    theta = torch.stack(
+        [
+            torch.stack([flip * cosine, -flip * sine * (height / width), flip * right * (2 / width)], dim=1),
+            torch.stack([sine * (width / height), cosine, down * (2 / height)], dim=1),
+        ],
+        dim=1,
+    )
+    grid = F.affine_grid(theta, list(batch.shape), align_corners=False)
+    return F.grid_sample(batch, grid, mode="nearest", padding_mode="zeros", align_corners=False)

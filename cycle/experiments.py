@@ -1,0 +1,235 @@
+"""The paper's tables and figures as data: which runs each needs, at which scale. A run is named by its settings."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields, replace
+
+import numpy as np
+
+from cycle import partition
+from cycle.datasets import Dataset
+from cycle.options import Options
+from cycle.participants import Task
+
+PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix E)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything that decides a run's numbers."""
+
+    profile: str
+    dataset: str
+    model: str
+    method: str
+    split: str
+    n: int
+    seed: int
+    images: int | None  # training images used; None: all
+    options: Options
+    width: int | None = None
+    flips: dict[int, float] = field(default_factory=dict)  # participant: rate of flipped labels
+    variant: str = ""  # what sets this run apart within its experiment, for its file name
+
+    @property
+    def path(self) -> str:
+        """Where the record lies below results/: one directory for each setting, one file for each method and seed."""
+        model = self.model if self.width is None else f"{self.model}-w{self.width}"
+        method = f"{self.method}+{self.variant}" if self.variant else self.method
+        return f"{self.profile}/{self.dataset}-{model}-n{self.n}/{self.split}/{method}.seed{self.seed}.json"
+
+    def settings(self) -> dict:
+        """All of it as plain values, for the record."""
+        return {**asdict(self), "flips": {str(n): rate for n, rate in self.flips.items()}}
+
+    def alone(self) -> "Run":
+        """The standalone run that gives the same participants their B_n (on clean labels)."""
+        plain = replace(self.options, **{name: getattr(Options(), name) for name in COLLABORATION})
+        return replace(self, method="standalone", variant="", flips={}, options=plain)
+
+
+COLLABORATION = ("temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples")
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One scale: data, model and schedule that replace the paper's."""
+
+    about: str
+    options: Options
+    images: int | None = None
+    dataset: str | None = None
+    models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # model: (model, width)
+
+
+PROFILES = {
+    "smoke": Profile(
+        "digits, seconds on a CPU; what the chapters run live",
+        Options(local_epochs=10, rounds=20, batch_size=32, lr_every=10, score_samples=256),
+        images=400,
+        dataset="digits",
+        models={"cnn": ("mlp", None), "resnet18": ("mlp", None)},
+    ),
+    "laptop": Profile(
+        "real CIFAR-10, 10,000 images, 10 local epochs and 30 rounds; minutes a run on one core",
+        Options(local_epochs=10, rounds=30, batch_size=64, lr=0.03, lr_every=10),
+        images=10_000,
+        models={"resnet18": ("resnet18", 8)},
+    ),
+    "paper": Profile("the paper's exact setting; ResNet-18 wants a GPU", Options()),
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of the paper: the product of its lists."""
+
+    title: str
+    paper: tuple[str, ...]  # tables of the paper, by the names of cycle/data/paper_tables.csv
+    splits: tuple[str, ...]
+    methods: tuple[str, ...] = ("standalone", "vpdl", "cycle")
+    model: str = "resnet18"
+    dataset: str = "cifar10"
+    n: tuple[int, ...] = (5,)
+    variants: dict[str, dict] = field(default_factory=lambda: {"": {}})  # file name part: options or flips to change
+
+
+FIVE_SPLITS = ("imbalanced-0.6-1", "homogeneous", "imbalanced-0.8-1", "dirichlet-0.5", "imbalanced-0.35-2")
+DIRICHLET_SPLITS = ("homogeneous", "dirichlet-0.5", "dirichlet-2.0", "dirichlet-5.0")
+FLIP_RATES = (0.0, 0.2, 0.5, 1.0)
+
+
+def _flips(participants):
+    return {
+        f"flip{rate}x{len(participants)}" if rate else "": {"flips": {n: rate for n in participants} if rate else {}}
+        for rate in FLIP_RATES
+    }
+
+
+EXPERIMENTS = {
+    "cifar10-cnn": Experiment(
+        "Main table, CNN half: CIFAR-10, five splits",
+        ("performance-study", "performance-study-table-c10-right"),
+        FIVE_SPLITS,
+        model="cnn",
+    ),
+    "cifar10-resnet": Experiment(
+        "Main table, ResNet-18 half: CIFAR-10, five splits",
+        ("performance-study", "performance-study-table-c10-left"),
+        FIVE_SPLITS,
+    ),
+    "participants": Experiment(
+        "Two, five and ten participants: CIFAR-10",
+        ("noofparticipantsv3-part1", "noofparticipantsv3-part2"),
+        DIRICHLET_SPLITS,
+        n=(2, 5, 10),
+    ),
+    "participants-cifar100": Experiment(
+        "Two, five and ten participants: CIFAR-100",
+        ("noofparticipantsv3-part1", "noofparticipantsv3-part2"),
+        DIRICHLET_SPLITS,
+        dataset="cifar100",
+        n=(2, 5, 10),
+    ),
+    "cifar100": Experiment(
+        "CIFAR-100, five splits",
+        ("performance-study-c100", "performance-study-table-c100"),
+        FIVE_SPLITS,
+        dataset="cifar100",
+    ),
+    "imbalance": Experiment(
+        "More imbalanced splits: CIFAR-10",
+        ("imbstudy",),
+        ("imbalanced-0.4-1", "imbalanced-0.12-1", "imbalanced-0.41-2", "imbalanced-0.23-2", "imbalanced-0.14-2"),
+    ),
+    "free-riders": Experiment(
+        "One participant with flipped labels: CIFAR-10, homogeneous",
+        ("free-rider-study",),
+        ("homogeneous",),
+        methods=("standalone", "cycle"),
+        variants=_flips((4,)),
+    ),
+    "free-riders-two": Experiment(
+        "Two participants with flipped labels: CIFAR-10, homogeneous",
+        ("free-rider-study-malicious2",),
+        ("homogeneous",),
+        methods=("standalone", "cycle"),
+        variants=_flips((3, 4)),
+    ),
+}
+
+
+def split_slug(printed: str) -> str:
+    """The paper's 'Imbalanced (0.6, 1)' as this project writes it: imbalanced-0.6-1."""
+    return "-".join(re.findall(r"[a-z]+|[0-9.]+", printed.lower()))
+
+
+def partition_of(split: str, labels: np.ndarray, n: int, seed: int) -> list[np.ndarray]:
+    """The index arrays of a split by its name."""
+    kind, *numbers = split.split("-")
+    try:
+        if kind == "homogeneous" and not numbers:
+            return partition.homogeneous(labels, n, seed)
+        if kind == "dirichlet" and len(numbers) == 1:
+            return partition.dirichlet(labels, n, float(numbers[0]), seed)
+        if kind == "quantity" and len(numbers) == 1:
+            return partition.quantity_skew(labels, n, float(numbers[0]), seed)
+        if kind == "imbalanced" and len(numbers) == 2:
+            return partition.imbalanced(labels, n, float(numbers[0]), int(numbers[1]), seed)
+    except ValueError as error:
+        raise ValueError(f"split {split}: {error}") from error
+    raise ValueError(f"split must be homogeneous, dirichlet-D, quantity-D or imbalanced-K-M, got {split!r}")
+
+
+def task_of(run: Run, dataset: Dataset) -> Task:
+    """The participants of a run: its images, its split, its flipped labels."""
+    labels = dataset.train_labels.cpu().numpy()
+    chosen = partition.stratified_subset(labels, run.images or labels.size, run.seed)
+    parts = [chosen[part] for part in partition_of(run.split, labels[chosen], run.n, run.seed)]
+    flipped = {
+        n: partition.flip_labels(labels[parts[n]], rate, dataset.num_classes, run.seed) for n, rate in run.flips.items()
+    }
+    return Task(dataset, parts, run.model, run.seed, run.width, flipped)
+
+
+def _chosen(asked, known, what):
+    if asked is None:
+        return known
+    unknown = [name for name in asked if name not in known]
+    if unknown:
+        raise ValueError(f"{what} must be among {', '.join(known)}, got {', '.join(unknown)}")
+    return tuple(name for name in known if name in asked)
+
+
+def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=None) -> Iterator[Run]:
+    """All runs of an experiment at a profile; standalone first, since every gain needs it."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
+    if profile not in PROFILES:
+        raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+    experiment, scale = EXPERIMENTS[name], PROFILES[profile]
+    model, width = scale.models.get(experiment.model, (experiment.model, None))
+    dataset = scale.dataset or experiment.dataset
+    augmented = dataset != "digits" and (experiment.model == "resnet18" or dataset == "cifar100")
+    settings = {field.name for field in fields(Options)}
+    for n in experiment.n:
+        for split in _chosen(splits, experiment.splits, "splits"):
+            for seed in seeds:
+                for method in _chosen(methods, experiment.methods, "methods"):
+                    for variant, changes in experiment.variants.items():
+                        changed = {key: value for key, value in changes.items() if key in settings}
+                        options = replace(scale.options, augment=augmented, **changed)
+                        run = Run(
+                            profile, dataset, model, method, split, n, seed, scale.images, options, width,
+                            changes.get("flips", {}), variant,
+                        )  # fmt: skip
+                        if method == "standalone" and not run.flips:
+                            if variant:
+                                continue
+                            run = run.alone()
+                        yield run
+
+
+def estimated_gpu_hours(name: str) -> float:
+    """What the `paper` profile would take on one A100, from the paper's own hours a run. Not measured here."""
+    return PAPER_HOURS_PER_RUN * len(list(runs_of(name, "paper")))

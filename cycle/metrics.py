@@ -1,0 +1,79 @@
+"""How much collaboration gave each participant, and how evenly: gains, MVA, MCG, CGS, losers, correlations."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class FairnessReport:
+    """The figures by which the book judges one run; accuracies and gains in percentage points."""
+
+    gains: np.ndarray  # G_n = A_n - B_n
+    mva: float  # mean accuracy after collaboration
+    mcg: float  # mean collaboration gain
+    cgs: float  # spread of the gains
+    min_gain: float  # the gain of whoever gained least
+    losers: int  # how many gained less than nothing
+    correlation: float  # Pearson of (B, A), the measure the paper argues against; NaN where a side is constant
+    correlation_p: float  # its two-sided p-value
+    gain_correlation: float  # Pearson of (B, G)
+    cantelli_bound: float  # bound on P(G <= 0); NaN unless MCG > 0
+
+
+def _accuracies(values, name):
+    array = np.asarray(values, dtype=float)
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(f"{name} must be one-dimensional with one value for each of two or more participants")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {values}")
+    return array
+
+
+def gains(standalone, collaborative) -> np.ndarray:
+    """G_n = A_n - B_n: accuracy with collaboration minus accuracy alone."""
+    before, after = _accuracies(standalone, "standalone"), _accuracies(collaborative, "collaborative")
+    if before.shape != after.shape:
+        raise ValueError(
+            f"collaborative must have as many participants as standalone ({before.size}), got {after.size}"
+        )
+    return after - before
+
+
+def pearson(x, y) -> tuple[float, float]:
+    """Pearson correlation and its two-sided p-value; NaN where a side is constant, p NaN for two points."""
+    x, y = _accuracies(x, "x"), _accuracies(y, "y")
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return float("nan"), float("nan")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scipy warns of nearly constant input; the value is still defined
+        result = stats.pearsonr(x, y)
+    return float(result.statistic), float("nan") if x.size == 2 else float(result.pvalue)
+
+
+def cantelli_bound(mean: float, spread: float) -> float:
+    """One-sided Chebyshev: P(G <= 0) <= nu^2 / (nu^2 + mu^2), defined for mu > 0 only."""
+    return float(spread**2 / (spread**2 + mean**2)) if mean > 0 else float("nan")
+
+
+def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
+    """All measures at once; ddof=1 is the paper's Eq. for CGS (1/(N-1)), ddof=0 what its tables print (1/N)."""
+    if ddof not in (0, 1):
+        raise ValueError(f"ddof must be 0 (population) or 1 (sample), got {ddof}")
+    gain = gains(standalone, collaborative)
+    mean, spread = float(gain.mean()), float(gain.std(ddof=ddof))
+    correlation, p_value = pearson(standalone, collaborative)
+    return FairnessReport(
+        gains=gain,
+        mva=float(np.mean(collaborative)),
+        mcg=mean,
+        cgs=spread,
+        min_gain=float(gain.min()),
+        losers=int((gain < 0).sum()),
+        correlation=correlation,
+        correlation_p=p_value,
+        gain_correlation=pearson(standalone, gain)[0],
+        cantelli_bound=cantelli_bound(mean, spread),
+    )

@@ -1,0 +1,54 @@
+"""The hyperparameters of a run, with the values of the paper as defaults."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True)
+class Options:
+    """Defaults are the paper's (appendix E); where it is silent, CaPriDe's published code (T, momentum, decay)."""
+
+    local_epochs: int = 25  # epochs alone before the first round
+    rounds: int = 75  # rounds of collaboration; one round is one epoch over the own data
+    batch_size: int = 128
+    lr: float = 0.1  # on one clock over local epochs and rounds ...
+    lr_decay: float = 0.1  # ... multiplied by this ...
+    lr_every: int = 25  # ... every so many epochs
+    momentum: float = 0.9  # Nesterov
+    weight_decay: float = 5e-4
+    augment: bool = False  # crop with padding 4, flip, rotation up to 15 degrees
+    temperature: float = 5.0  # T of the distillation loss
+    lambda_0: float = 50.0  # weight of distillation against cross-entropy
+    normalisation: str = "mean"  # "mean": lambda_0 is divided by N - 1; "per_peer": Algorithm 2 to the letter
+    alpha: float = 0.5  # momentum of the reputation
+    tau_opt: float = 0.25
+    tau_max: float = 0.75
+    period: int = 5  # R: everybody answers everybody, and is scored, every R rounds
+    score_samples: int = 512  # own training samples on which both gradients are taken
+
+    def __post_init__(self):
+        positive = ("batch_size", "lr", "lr_decay", "lr_every", "temperature", "period", "score_samples")
+        for name in positive:
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        for name in ("local_epochs", "rounds", "momentum", "weight_decay", "lambda_0"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} must be zero or positive, got {getattr(self, name)}")
+        if self.epochs < 1:
+            raise ValueError("local_epochs + rounds must be at least 1")
+        if self.normalisation not in ("mean", "per_peer"):
+            raise ValueError(f"normalisation must be 'mean' or 'per_peer', got {self.normalisation!r}")
+        if not 0 <= self.alpha <= 1:
+            raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
+        if not self.tau_opt < self.tau_max:
+            raise ValueError(f"tau_opt must be less than tau_max, got {self.tau_opt} and {self.tau_max}")
+
+    @property
+    def epochs(self) -> int:
+        return self.local_epochs + self.rounds
+
+    def lr_at(self, epoch: int) -> float:
+        return self.lr * self.lr_decay ** (epoch // self.lr_every)
+
+
+def option_names() -> list[str]:
+    return [field.name for field in fields(Options)]

@@ -1,0 +1,44 @@
+"""Every value that the paper prints, as data: table, split, method, participant or metric, value, line."""
+
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+from cycle.experiments import EXPERIMENTS, split_slug
+
+PRINTED = Path(__file__).parent / "data" / "paper_tables.csv"
+METHOD_NAMES = {"standalone": ("SA",), "vpdl": ("VPDL",), "cycle": ("CYCle", "CYCle[PDL]")}
+MODEL_NAMES = {"resnet18": "ResNet18", "cnn": "CNN"}
+DATASET_NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+
+
+@cache
+def tables() -> pd.DataFrame:
+    """One row for each printed value."""
+    frame = pd.read_csv(PRINTED, dtype={"model": str, "colour": str}, keep_default_na=False)
+    return frame.assign(split=frame["split"].map(split_slug), label=frame["split"])
+
+
+def participants() -> pd.DataFrame:
+    """The per-participant accuracies: one row for each table, model, split and method, columns P1 to P5."""
+    frame = tables()
+    frame = frame[frame["participant_or_metric"].str.fullmatch(r"P\d")]
+    index = ["table", "dataset", "model", "label", "split", "N", "method"]
+    wide = frame.pivot_table(index=index, columns="participant_or_metric", values="value", sort=False)
+    return wide.reset_index().rename_axis(columns=None)
+
+
+def metric(experiment: str, method: str, split: str, n: int, name: str) -> float | None:
+    """The printed MVA, MCG or CGS for a cell of an experiment, or None where the paper prints none."""
+    spec, frame = EXPERIMENTS[experiment], tables()
+    chosen = frame[
+        frame["table"].isin(spec.paper)
+        & frame["dataset"].eq(DATASET_NAMES.get(spec.dataset))
+        & frame["model"].isin([MODEL_NAMES.get(spec.model), ""])
+        & frame["split"].eq(split)
+        & frame["N"].eq(n)
+        & frame["method"].isin(METHOD_NAMES.get(method, ()))
+        & frame["participant_or_metric"].eq(name)
+    ]
+    return None if chosen.empty else float(chosen["value"].iloc[0])

@@ -1,0 +1,164 @@
+"""What one participant does: train an epoch, answer, score its peers, be tested. Everything stays on the device."""
+
+import logging
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from cycle import distillation, models, reputation
+from cycle.datasets import Dataset, Pixels
+from cycle.options import Options
+
+log = logging.getLogger("cycle")
+
+START, TRAIN, SCORE, SHARE = range(4)  # purposes of a random stream
+
+
+def stream_seed(*key: int) -> int:
+    """One seed for each (seed, purpose, participant, epoch): no stream depends on what others drew before."""
+    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0] >> 1)
+
+
+@contextmanager
+def stream(device: torch.device, *key: int):
+    """Inside, torch draws from the stream of this key; outside, its global state is as before."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(stream_seed(*key))
+        yield
+
+
+@dataclass
+class Participant:
+    """One party: its data, its model, its optimiser."""
+
+    index: int
+    seed: int
+    images: torch.Tensor  # uint8, on the device
+    labels: torch.Tensor
+    pixels: Pixels
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+
+    @property
+    def device(self) -> torch.device:
+        return self.images.device
+
+    @property
+    def size(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Who takes part: the data set, its parts, the model, the seed; `labels` replaces flipped labels of some."""
+
+    dataset: Dataset
+    parts: list[np.ndarray]
+    model: str
+    seed: int
+    width: int | None = None
+    labels: dict[int, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def n(self) -> int:
+        return len(self.parts)
+
+    def build(self) -> nn.Module:
+        return models.build(self.model, self.dataset.in_shape, self.dataset.num_classes, self.width)
+
+    def participants(self, options: Options, common_start: bool = False) -> list[Participant]:
+        """Everybody before the first epoch; with `common_start` all begin from the same weights."""
+        return [self._participant(n, options, 0 if common_start else n) for n in range(self.n)]
+
+    def _participant(self, n, options, start):
+        dataset, device = self.dataset, self.dataset.train_images.device
+        rows = torch.from_numpy(self.parts[n]).to(device)
+        labels = torch.from_numpy(self.labels[n]).to(device) if n in self.labels else dataset.train_labels[rows]
+        with stream(device, self.seed, START, start):
+            model = self.build().to(device)
+        optimizer = torch.optim.SGD(
+            model.parameters(),
+            lr=options.lr,
+            momentum=options.momentum,
+            nesterov=options.momentum > 0,
+            weight_decay=options.weight_decay,
+        )
+        return Participant(n, self.seed, dataset.train_images[rows], labels, Pixels(dataset), model, optimizer)
+
+
+@torch.inference_mode()
+def answer(peer: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+    """A peer's logits on somebody else's samples: in eval mode, without a graph."""
+    return peer(inputs)
+
+
+def learn(participant: Participant, epoch: int, options: Options, peers=(), weights=()) -> torch.Tensor:
+    """One epoch of CE + sum_k weight_k KL(student || peer_k); returns the two mean losses, on the device.
+
+    `peers` are frozen models in eval mode, `weights` the lambda_0 * lambda_(n,k) of Eq. (total-distillation).
+    """
+    model, optimizer, temperature = participant.model, participant.optimizer, options.temperature
+    for group in optimizer.param_groups:
+        group["lr"] = options.lr_at(epoch)
+    model.train()
+    total_weight = float(sum(weights))
+    losses = torch.zeros(2, device=participant.device)
+    with stream(participant.device, participant.seed, TRAIN, participant.index, epoch):
+        order = torch.randperm(participant.size, device=participant.device)
+        for rows in order.split(options.batch_size):
+            inputs = participant.pixels(participant.images[rows], options.augment)
+            target = 0
+            for peer, weight in zip(peers, weights, strict=True):
+                target = target + weight * F.log_softmax(answer(peer, inputs) / temperature, dim=1)
+            logits = model(inputs)
+            loss = cross_entropy = F.cross_entropy(logits, participant.labels[rows])
+            if total_weight > 0:
+                distillation_loss = distillation.weighted_kl(logits, target, total_weight, temperature)
+                loss = cross_entropy + distillation_loss
+                losses[1] += distillation_loss.detach() * len(rows)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses[0] += cross_entropy.detach() * len(rows)
+    return losses / participant.size
+
+
+def score(participant: Participant, epoch: int, options: Options, peers: dict[int, nn.Module]) -> dict[int, float]:
+    """Fresh scores r~ = h(s) of the peers that answered, Eqs. (shap-approx) and (hs_mapping).
+
+    Both gradients are taken with respect to the own parameters, in eval mode, on the same draw of own samples.
+    """
+    model, device = participant.model.eval(), participant.device
+    parameters = list(model.parameters())
+    with stream(device, participant.seed, SCORE, participant.index, epoch):
+        rows = torch.randperm(participant.size, device=device)[: options.score_samples]
+    inputs = participant.pixels(participant.images[rows])
+    logits = model(inputs)
+
+    def gradient(loss):
+        return torch.cat([part.flatten() for part in torch.autograd.grad(loss, parameters, retain_graph=True)])
+
+    own = gradient(F.cross_entropy(logits, participant.labels[rows]))
+    fresh = {}
+    for k, peer in peers.items():
+        other = gradient(distillation.kl(logits, answer(peer, inputs).clone(), options.temperature))
+        if not (own.any() and other.any()):
+            log.warning("epoch %d: zero gradient where P%d scores P%d", epoch, participant.index + 1, k + 1)
+        s = reputation.misalignment(own, other)
+        fresh[k] = float(reputation.soft_clip(s, options.tau_opt, options.tau_max))
+    return fresh
+
+
+@torch.inference_mode()
+def accuracy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, pixels: Pixels) -> float:
+    """Percent of the images that the model gets right, in eval mode."""
+    model.eval()
+    chunk = 2048 if images.is_cuda else 128  # small chunks stay in a CPU's cache
+    correct = torch.zeros((), dtype=torch.long, device=images.device)
+    for part, truth in zip(images.split(chunk), labels.split(chunk), strict=True):
+        correct += (model(pixels(part)).argmax(dim=1) == truth).sum()
+    return 100 * correct.item() / len(labels)

@@ -1,0 +1,176 @@
+"""Running, resuming and recording: one JSON a run, written once, whole, with where it came from."""
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+from tqdm.auto import tqdm
+
+from cycle import datasets, training
+from cycle.experiments import Run, runs_of, task_of
+from cycle.participants import accuracy
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+TEST_EVERY = 5  # epochs
+
+
+def write_atomically(path: Path, write) -> None:
+    """Whatever happens, `path` holds the old content or the new: never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with open(partial, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+
+
+def _output_of(*command) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, cwd=RESULTS.parent, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def hardware(device: torch.device) -> str:
+    """The name of the processor that does the work."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    if Path("/proc/cpuinfo").exists():
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return f"{line.split(':')[1].strip()}, {torch.get_num_threads()} thread(s)"
+    return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} thread(s)"
+
+
+def provenance(device: torch.device) -> dict:
+    """Commit, command, versions, hardware, date."""
+    commit = _output_of("git", "rev-parse", "HEAD") or "unknown"
+    if _output_of("git", "status", "--porcelain", "--", "cycle"):
+        commit += "-dirty"
+    return {
+        "commit": commit,
+        "command": " ".join(["python -m cycle", *sys.argv[1:]]),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "hardware": hardware(device),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def warmup_key(run: Run, data_hash: str) -> str:
+    """Names what the local epochs depend on: runs that share it share them bit for bit."""
+    alone = run.alone().settings()
+    alone["options"].pop("rounds")
+    alone |= {"flips": run.settings()["flips"], "data": data_hash, "torch": torch.__version__}
+    return hashlib.sha256(json.dumps(alone, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _load_checkpoint(path: Path, key: str, device) -> dict | None:
+    if not path.exists():
+        return None
+    saved = torch.load(path, map_location=device, weights_only=False)
+    return saved if saved["key"] == key else None
+
+
+def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, progress: bool = True) -> dict:
+    """The record of a run: read where it exists, else resumed or run, and written."""
+    path = results / run.path
+    if path.exists():
+        return json.loads(path.read_text())
+    device = torch.device(device) if device else datasets.default_device()
+    dataset = datasets.load(run.dataset, device)
+    task = task_of(run, dataset)
+    state = training.start(task, run.options, run.method in training.COMMON_START)
+
+    settings = json.dumps(run.settings() | {"data": dataset.hash}, sort_keys=True)
+    checkpoint = results / ".checkpoints" / f"{run.path}.pt"
+    warmup = results / ".checkpoints" / f"warmup-{warmup_key(run, dataset.hash)}.pt"
+    shares_warmup = run.method in training.LOCAL_START and run.options.local_epochs > 0
+    log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "provenance": provenance(device)}
+    saved = _load_checkpoint(checkpoint, settings, device)
+    if saved is None and shares_warmup:
+        saved = _load_checkpoint(warmup, warmup.name, device)
+    if saved:
+        state.restore(saved["state"])
+        log = saved["log"] | {"provenance": log["provenance"]}
+
+    name = run.path.removesuffix(".json")
+    quiet = 1.0 if sys.stderr.isatty() else 60.0
+    bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=not progress, mininterval=quiet)
+    began = time.perf_counter() - log["seconds"]
+    for done in training.METHODS[run.method](task, run.options, state):
+        if state.epoch % TEST_EVERY == 0 or state.epoch == run.options.epochs:
+            tested = [accuracy(p.model, dataset.test_images, dataset.test_labels, p.pixels) for p in done.participants]
+            log["curve"].append({"round": done.index, "accuracy": tested})
+            log["losses"].append({"round": done.index, "losses": done.losses.tolist()})
+            bar.set_postfix_str("accuracy " + " ".join(f"{value:.1f}" for value in tested), refresh=False)
+        if done.scored:
+            log["reputation"].append({"round": done.index, "matrix": done.reputation.tolist()})
+        log["seconds"] = time.perf_counter() - began
+        content = {"key": settings, "state": state.save(), "log": log}
+        write_atomically(checkpoint, lambda file, content=content: torch.save(content, file))
+        if shares_warmup and state.epoch == run.options.local_epochs and not warmup.exists():
+            content = content | {"key": warmup.name}
+            write_atomically(warmup, lambda file, content=content: torch.save(content, file))
+        bar.update()
+    bar.close()
+
+    record = _record(run, experiment, task, state, log, results)
+    write_atomically(path, lambda file: file.write(json.dumps(record, indent=1).encode()))
+    checkpoint.unlink(missing_ok=True)
+    return record
+
+
+def _record(run, experiment, task, state, log, results) -> dict:
+    alone = results / run.alone().path
+    final = log["curve"][-1]["accuracy"]
+    own = final if run.method == "standalone" and not run.flips else None
+    if own is None and alone.exists():
+        own = json.loads(alone.read_text())["accuracy"]
+    return {
+        "experiment": experiment,
+        "profile": run.profile,
+        "dataset": run.dataset,
+        "model": run.model,
+        "width": run.width,
+        "method": run.method,
+        "variant": run.variant,
+        "split": run.split,
+        "n": run.n,
+        "seed": run.seed,
+        "rounds": run.options.rounds,
+        "epochs": run.options.epochs,
+        "images": int(sum(len(part) for part in task.parts)),
+        "sizes": [len(part) for part in task.parts],
+        "accuracy": final,
+        "standalone": own,
+        "messages": {"sent": state.ledger.sent, "possible": state.ledger.possible},
+        "bytes": int(state.ledger.matrix(bytes=True).sum()),
+        "shares": state.ledger.matrix().tolist(),
+        "reputation": log["reputation"],
+        "curve": log["curve"],
+        "losses": log["losses"],
+        "seconds": round(log["seconds"], 1),
+        "options": asdict(run.options) | {"flips": run.settings()["flips"]},
+        "data_hash": task.dataset.hash,
+        "provenance": log["provenance"],
+    }
+
+
+def read(name: str, profile: str, seeds=range(10), results: Path = RESULTS) -> list[tuple[Run, dict]]:
+    """The runs of an experiment that are recorded, with their records."""
+    found = []
+    for run in runs_of(name, profile, seeds):
+        path = results / run.path
+        if path.exists():
+            found.append((run, json.loads(path.read_text())))
+    return found

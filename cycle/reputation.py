@@ -1,0 +1,48 @@
+"""How a participant scores a peer: gradient misalignment, soft clip, momentum; the softmax of the gossip form."""
+
+import numpy as np
+import torch
+
+
+def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """cos(a, b) of two tensors of equal shape; 0 where either is zero (facts: a zero gradient says nothing)."""
+    if a.shape != b.shape:
+        raise ValueError(f"the two gradients must have equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}")
+    a, b = a.flatten().double(), b.flatten().double()
+    norm = a.norm() * b.norm()
+    return torch.where(norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0).clamp(-1.0, 1.0)
+
+
+def misalignment(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> float:
+    """s = (1 - cos(grad CE, grad DL)) / 2, Eq. (shap-approx): 0 aligned, 1/2 orthogonal, 1 opposed."""
+    return float((1 - cosine(grad_local, grad_peer)) / 2)
+
+
+def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
+    """h(s) = clip((s - tau_max) / (tau_opt - tau_max), 0, 1), Eq. (hs_mapping); any array, tensor or number."""
+    if not tau_opt < tau_max:
+        raise ValueError(f"tau_opt must be less than tau_max, got tau_opt={tau_opt}, tau_max={tau_max}")
+    scaled = (s - tau_max) / (tau_opt - tau_max)
+    return scaled.clamp(0, 1) if torch.is_tensor(scaled) else np.clip(scaled, 0, 1)
+
+
+def update(previous, fresh, alpha: float = 0.5):
+    """r <- alpha r + (1 - alpha) r~, at calibrations only; the first reputation (previous=None) is r~ itself."""
+    if not 0 <= alpha <= 1:
+        raise ValueError(f"alpha must be in [0, 1], got {alpha}")
+    return fresh if previous is None else alpha * previous + (1 - alpha) * fresh
+
+
+def alignment_softmax(alignment, neighbours, beta: float = 15.0) -> np.ndarray:
+    """Gossip form: w_ij proportional to exp(beta s_ij) over i's neighbours; zero elsewhere and on the diagonal."""
+    alignment, neighbours = np.asarray(alignment, dtype=float), np.asarray(neighbours, dtype=bool)
+    if alignment.shape != neighbours.shape or alignment.ndim != 2 or alignment.shape[0] != alignment.shape[1]:
+        raise ValueError("alignment and neighbours must be square and of equal shape")
+    if not beta >= 0:
+        raise ValueError(f"beta must be zero or positive, got {beta}")
+    links = neighbours & ~np.eye(len(neighbours), dtype=bool)
+    if not links.any(axis=1).all():
+        raise ValueError("neighbours must give every participant at least one neighbour")
+    scores = np.where(links, beta * alignment, -np.inf)
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)

@@ -1,0 +1,75 @@
+"""Ours beside the paper's: recorded runs summarised by split and method, with their spread over seeds."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cycle import metrics, paper, records
+from cycle.records import RESULTS
+
+MEASURES = ("MVA", "MCG", "CGS")
+
+
+def reports(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> pd.DataFrame:
+    """One row for each recorded run with a known standalone: its fairness report and its messages."""
+    rows = []
+    for run, record in records.read(name, profile, results=results):
+        if record["standalone"] is None:
+            continue
+        report = metrics.fairness_report(record["standalone"], record["accuracy"], ddof=ddof)
+        sent, possible = record["messages"]["sent"], record["messages"]["possible"]
+        rows.append(
+            {
+                "N": run.n,
+                "split": run.split,
+                "method": f"{run.method} {run.variant}".strip(),
+                "seed": run.seed,
+                "MVA": report.mva,
+                "MCG": report.mcg,
+                "CGS": report.cgs,
+                "min gain": report.min_gain,
+                "losers": report.losers,
+                "messages": sent / possible if possible else np.nan,
+                "minutes": record["seconds"] / 60,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def summary(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> pd.DataFrame:
+    """Ours (mean and, from two seeds on, sample deviation over seeds) beside the paper's printed values."""
+    frame = reports(name, profile, results, ddof)
+    if frame.empty:
+        return frame
+    rows = []
+    for (n, split, method), group in frame.groupby(["N", "split", "method"], sort=False):
+        row = {"N": n, "split": split, "method": method, "seeds": len(group)}
+        for measure in (*MEASURES, "min gain"):
+            spread = f" ± {group[measure].std(ddof=1):.2f}" if len(group) > 1 else ""
+            row[measure] = f"{group[measure].mean():.2f}{spread}"
+        row["losers"] = f"{group['losers'].mean():.1f}"
+        row["messages"] = "" if group["messages"].isna().all() else f"{100 * group['messages'].mean():.0f} %"
+        for measure in MEASURES:
+            printed = paper.metric(name, method, split, n, measure)
+            row[f"paper {measure}"] = "" if printed is None else f"{printed:.2f}"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
+    """What the numbers came from: profile, seeds, hardware, dates, commits, command."""
+    found = [record for _, record in records.read(name, profile, results=results)]
+    if not found:
+        return f"not run; to run it: python -m cycle run {name} --profile {profile}"
+
+    def values(key):
+        return sorted({record["provenance"][key] for record in found})
+
+    dates = [value[:10] for value in values("date")]
+    return (
+        f"profile {profile}, {len({record['seed'] for record in found})} seed(s), {len(found)} runs on "
+        f"{' and '.join(values('hardware'))}, {dates[0]} to {dates[-1]}, commit "
+        f"{', '.join(value[:8] for value in values('commit'))}; "
+        f"python -m cycle run {name} --profile {profile} --seed {','.join(str(s) for s in sorted({r['seed'] for r in found}))}"
+    )
