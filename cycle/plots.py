@@ -1,0 +1,118 @@
+"""The figures of the book: house style, sliders that need no kernel, heatmaps, bars."""
+
+import base64
+import html
+import inspect
+import io
+import itertools
+import json
+
+import matplotlib.pyplot as plt
+import numpy as np
+from IPython.display import HTML, Markdown
+
+COLOURS = {"standalone": "#6e6e6e", "vpdl": "#0072b2", "cycle": "#d55e00", "fedavg": "#009e73"}  # Okabe-Ito
+
+
+def style() -> None:
+    """One look for all chapters: white ground (readable on dark pages too), larger text, no clutter."""
+    plt.rcParams.update(
+        {
+            "figure.figsize": (6.4, 3.4),
+            "figure.dpi": 100,
+            "figure.facecolor": "white",
+            "savefig.facecolor": "white",
+            "savefig.bbox": "tight",
+            "font.size": 10,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "axes.axisbelow": True,
+            "legend.frameon": False,
+            "image.cmap": "viridis",
+            "axes.prop_cycle": plt.cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]),
+        }
+    )
+
+
+def source(*functions) -> Markdown:
+    """The code of `cycle` itself, shown in a chapter: never a copy."""
+    text = "\n\n".join(inspect.getsource(function).rstrip() for function in functions)
+    return Markdown(f"```python\n{text}\n```")
+
+
+def _png(figure) -> str:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=80)
+    plt.close(figure)
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+# Reads all range inputs of the block, shows the frame of that combination and the values beside the sliders.
+_MOVE = (
+    "const b=this.closest('.cycle-slider'),v=JSON.parse(b.dataset.values);let f=0;"
+    "b.querySelectorAll('input').forEach((s,i)=>{f=f*v[i].length+Number(s.value);"
+    "s.nextElementSibling.textContent=v[i][s.value]});"
+    "b.querySelectorAll('img').forEach((m,i)=>{m.style.display=i===f?'block':'none'})"
+)
+
+
+def slider(draw, values: dict[str, list], alt: str) -> HTML:
+    """One range input for each name in `values`, over pre-rendered frames: works in Jupyter and in the static page.
+
+    draw(**combination) returns a figure; every combination is drawn. `alt` describes what the frames show.
+    """
+    combinations = list(itertools.product(*values.values()))
+    frames = [_png(draw(**dict(zip(values, combination, strict=True)))) for combination in combinations]
+    texts = [
+        [f"{value:g}" if isinstance(value, (int, float)) else str(value) for value in row] for row in values.values()
+    ]
+    controls = "".join(
+        f'<label>{html.escape(name)} <input type="range" min="0" max="{len(row) - 1}" value="0" step="1" '
+        f'aria-label="{html.escape(name)}" oninput="{html.escape(_MOVE)}"><output>{row[0]}</output></label> '
+        for name, row in zip(values, texts, strict=True)
+    )
+    images = "".join(
+        f'<img alt="{html.escape(alt)} ({html.escape(", ".join(map(str, combination)))})" '
+        f'style="display:{"none" if number else "block"};max-width:100%" src="data:image/png;base64,{frame}">'
+        for number, (combination, frame) in enumerate(zip(combinations, frames, strict=True))
+    )
+    return HTML(
+        f'<div class="cycle-slider" data-values="{html.escape(json.dumps(texts))}">'
+        f'<p class="cycle-slider-controls">{controls}</p>{images}</div>'
+    )
+
+
+def names(n: int) -> list[str]:
+    return [f"P{index + 1}" for index in range(n)]
+
+
+def heatmap(ax, matrix, title: str = "", rows=None, columns=None, limits=(0, 1)):
+    """A matrix with its values written in; the diagonal of a square one is left out."""
+    matrix = np.array(matrix, dtype=float)
+    if matrix.shape[0] == matrix.shape[1]:
+        np.fill_diagonal(matrix, np.nan)
+    ax.imshow(matrix, vmin=limits[0], vmax=limits[1], cmap="Blues")
+    for (row, column), value in np.ndenumerate(matrix):
+        if np.isfinite(value):
+            dark = value > (limits[0] + limits[1]) / 2
+            ax.text(column, row, f"{value:.2f}", ha="center", va="center", size=8, color="white" if dark else "black")
+    ax.set_xticks(range(matrix.shape[1]), columns or names(matrix.shape[1]))
+    ax.set_yticks(range(matrix.shape[0]), rows or names(matrix.shape[0]))
+    ax.grid(False)
+    ax.set_title(title)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def gain_bars(ax, gains: dict[str, list[float]]):
+    """Collaboration gains, one group for each participant, one bar for each method."""
+    width = 0.8 / len(gains)
+    for number, (method, values) in enumerate(gains.items()):
+        places = np.arange(len(values)) + (number - (len(gains) - 1) / 2) * width
+        ax.bar(places, values, width, label=method, color=COLOURS.get(method))
+    ax.axhline(0, color="black", linewidth=0.8)
+    ax.set_xticks(range(len(values)), names(len(values)))
+    ax.set_ylabel("collaboration gain (points)")
+    ax.legend()
