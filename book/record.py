@@ -1,0 +1,50 @@
+"""Chapters are MyST text (`x.md`); beside each lies `x.ipynb` with stored outputs, for nbval and Colab.
+
+    python book/record.py [NAME ...]     execute these chapters (default: all) and store their outputs
+"""
+
+import sys
+from pathlib import Path
+
+import jupytext
+from nbclient import NotebookClient
+
+BOOK = Path(__file__).resolve().parent
+
+
+def chapters() -> list[Path]:
+    """The pages that run."""
+    return [path for path in sorted(BOOK.glob("*.md")) if "kernelspec:" in path.read_text(encoding="utf-8")]
+
+
+def notebook(chapter: Path):
+    """The chapter as a notebook without outputs, with the same cell names every time."""
+    read = jupytext.read(chapter)
+    for number, cell in enumerate(read.cells):
+        cell["id"] = f"cell-{number}"
+    read.metadata = {"kernelspec": read.metadata["kernelspec"], "jupytext": {"formats": "md:myst,ipynb"}}
+    read.nbformat, read.nbformat_minor = 4, 5
+    return read
+
+
+def record(chapter: Path) -> None:
+    """Execute and store."""
+    executed = notebook(chapter)
+    client = NotebookClient(
+        executed, timeout=600, record_timing=False, store_widget_state=False, resources={"metadata": {"path": str(BOOK)}}
+    )
+    client.execute()
+    executed.metadata.pop("language_info", None)
+    jupytext.write(executed, chapter.with_suffix(".ipynb"))
+
+
+def main() -> None:
+    asked = sys.argv[1:]
+    for chapter in chapters():
+        if not asked or chapter.stem in asked:
+            print(f"recording {chapter.name} ...", flush=True)
+            record(chapter)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""One command for everything: sets up .venv by itself (standard library only), then does what you ask.
+
+    python3 run.py book      execute the chapters and build the book into _build/html
+    python3 run.py test      the whole test suite, including every chapter (pytest --nbval)
+    python3 run.py accept    execute the chapters and store their outputs (after a change that should change them)
+    python3 run.py serve     show the built book on http://localhost:8000
+    python3 run.py setup     only prepare .venv
+"""
+
+import argparse
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+OLDEST_PYTHON = (3, 11)
+NEEDED_GIGABYTES = 4
+
+
+def digest(*patterns: str) -> str:
+    """One hash over the files that match."""
+    total = hashlib.sha256()
+    for pattern in patterns:
+        for path in sorted(ROOT.glob(pattern)):
+            if path.is_file() and "__pycache__" not in path.parts:
+                total.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    return total.hexdigest()
+
+
+def stamped(stamp: Path, value: str) -> bool:
+    return stamp.exists() and stamp.read_text() == value
+
+
+def setup() -> None:
+    """Make .venv and install the pinned requirements, once for each state of the requirement files."""
+    wanted = digest("requirements.txt", "pyproject.toml") + sys.version
+    stamp = VENV / "cycle-setup.txt"
+    if PYTHON.exists() and stamped(stamp, wanted):
+        return
+    free = shutil.disk_usage(ROOT).free / 1e9
+    if free < NEEDED_GIGABYTES:
+        sys.exit(f"{ROOT} has {free:.1f} GB free; the packages need {NEEDED_GIGABYTES} GB. Make room and repeat.")
+    print("preparing .venv (a few minutes the first time) ...", flush=True)
+    if not PYTHON.exists():
+        venv.create(VENV, with_pip=True)
+    command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"]
+    if subprocess.run(command, cwd=ROOT).returncode:
+        sys.exit(
+            "pip could not install the requirements (its message is above). If it speaks of connections, there is no "
+            "network or a proxy is missing; if of 'No space left', the disk is full. Mend that and repeat the command."
+        )
+    stamp.write_text(wanted)
+
+
+def python(*arguments, **options) -> int:
+    return subprocess.run([str(PYTHON), *arguments], cwd=ROOT, **options).returncode
+
+
+def book() -> int:
+    """Build the book; drop the cache of executed chapters when the code or the records under them changed."""
+    build, beneath = ROOT / "_build", digest("cycle/**/*", "results/**/*.json", "requirements.txt")
+    stamp = build / "beneath.txt"
+    if build.exists() and not stamped(stamp, beneath):
+        shutil.rmtree(build)
+    code = python("-m", "jupyter_book", "build", ".", "-W", "-n", "--keep-going")
+    if code == 0:
+        stamp.write_text(beneath)
+        print(f"\nThe book is ready: open {(build / 'html' / 'index.html').as_uri()}")
+    return code
+
+
+def test() -> int:
+    return python("-m", "pytest", "--nbval", "-n", "2", "--dist", "loadfile", "-q")
+
+
+def accept() -> int:
+    return python("book/record.py")
+
+
+def serve() -> int:
+    if not (ROOT / "_build" / "html").exists() and book():
+        return 1
+    print("http://localhost:8000 (Ctrl-C ends it)")
+    try:
+        return python("-m", "http.server", "8000", "--bind", "127.0.0.1", "--directory", "_build/html")
+    except KeyboardInterrupt:
+        return 0
+
+
+VERBS = {"book": book, "test": test, "accept": accept, "serve": serve, "setup": lambda: 0}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=VERBS)
+    verb = parser.parse_args().verb
+    if sys.version_info < OLDEST_PYTHON:
+        sys.exit(
+            f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed, this is {sys.version.split()[0]}. "
+            "Repeat the command with a newer one, e.g. python3.11 run.py " + verb
+        )
+    setup()
+    sys.exit(VERBS[verb]())
+
+
+if __name__ == "__main__":
+    main()
