@@ -1,0 +1,30 @@
+"""What travelled and what was computed, for every sender, receiver and round."""
+
+from collections import Counter, defaultdict
+
+
+class TrafficMeter:
+    """Bytes by kind of message, and operations under encryption, for each (sender, receiver, round)."""
+
+    def __init__(self):
+        self.bytes = defaultdict(Counter)
+        self.operations = defaultdict(Counter)
+
+    def sent(self, sender: int, receiver: int, round_index: int, kind: str, size: int) -> None:
+        """Enter one message of `size` bytes."""
+        self.bytes[sender, receiver, round_index][kind] += size
+
+    def computed(self, sender: int, receiver: int, round_index: int, operations: Counter) -> None:
+        """Enter what the sender computed for this receiver."""
+        self.operations[sender, receiver, round_index].update(operations)
+
+    def total_bytes(self, *kinds: str) -> int:
+        """Bytes of these kinds of message, of all kinds by default."""
+        return sum(size for sizes in self.bytes.values() for kind, size in sizes.items() if not kinds or kind in kinds)
+
+    def messages(self, kind: str) -> int:
+        """How many messages of a kind travelled."""
+        return sum(kind in sizes for sizes in self.bytes.values())
+
+    def total_operations(self) -> Counter:
+        return sum(self.operations.values(), Counter())

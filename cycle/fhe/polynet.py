@@ -1,0 +1,181 @@
+"""A torch network as affine maps with squares between them, the only two things that CKKS evaluates well."""
+
+import copy
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from cycle.fhe.errors import DepthExceeded, InputRefused, RangeExceeded, UnsupportedLayer
+from cycle.fhe.params import Params
+
+AFFINE = (nn.Linear, nn.Conv2d, nn.AvgPool2d, nn.Flatten, nn.BatchNorm1d, nn.BatchNorm2d)
+MOST_WEIGHT_BITS = 24
+FEWEST_WEIGHT_BITS = 8
+SAFETY = 16.0
+
+
+@dataclass(frozen=True)
+class PolyNet:
+    """x -> A_d(... (A_1 (A_0 x)^2)^2 ...)^2 with A_i x = W_i x + b_i; `maps` holds the (W_i, b_i), float64.
+
+    samples [any, features]: data of the evaluator's own, to tell how large values get; without, the worst case counts.
+    """
+
+    maps: tuple[tuple[np.ndarray, np.ndarray], ...]
+    samples: np.ndarray | None = None
+
+    @property
+    def depth(self) -> int:
+        return len(self.maps) - 1
+
+    @property
+    def features(self) -> int:
+        return self.maps[0][0].shape[1]
+
+    @property
+    def classes(self) -> int:
+        return len(self.maps[-1][1])
+
+    @classmethod
+    def from_torch(
+        cls, module: nn.Module, in_shape, temperature: float = 5.0, centred: bool = True, samples=None
+    ) -> "PolyNet":
+        """z / T of a module in eval mode, with 1/T, the centring over classes and BatchNorm folded into the weights.
+
+        module: nn.Sequential of Linear, Conv2d, AvgPool2d, Flatten, BatchNorm and Square layers; in_shape: shape of one
+        sample; centred: subtract the mean over classes, which no softmax notices; samples: see above.
+        """
+        if not temperature > 0:
+            raise UnsupportedLayer(f"temperature must be positive, got {temperature}")
+        stages = [[]]
+        for layer in _layers(module):
+            if type(layer).__name__ == "Square":
+                stages.append([])
+            else:
+                stages[-1].append(layer)
+        maps, shape = [], tuple(in_shape)
+        for stage in stages:
+            weights, bias, shape = _affine_map(stage, shape)
+            maps.append((weights, bias))
+        if len(shape) != 1:
+            raise UnsupportedLayer(f"the network must end in a vector of classes, not in shape {shape}")
+        weights, bias = (part / temperature for part in maps[-1])
+        if centred:
+            weights, bias = weights - weights.mean(axis=0), bias - bias.mean()
+        maps[-1] = (weights, bias)
+        if not all(np.isfinite(part).all() for pair in maps for part in pair):
+            raise InputRefused("module: a weight is not finite")
+        return cls(tuple(maps), samples)
+
+    def __call__(self, inputs: np.ndarray) -> np.ndarray:
+        """The same function in clear: [samples, features] -> [samples, classes]."""
+        return list(_values(self.maps, inputs))[-1]
+
+    def quantised(self, params: Params) -> list[tuple[np.ndarray, np.ndarray, int]]:
+        """[(integer weights, bias, weight bits)] such that no value wraps around the modulus.
+
+        The scale returns to the same value after every square; the last map gets the bits that its bound leaves free.
+        """
+        if self.depth > params.depth:
+            raise DepthExceeded(f"the network has {self.depth} squares, the parameters allow {params.depth}")
+        bits, scale, plan = params.prime_bits, params.input_bits, []
+        maps = _balanced(self.maps)
+        bounds = _bounds(maps, params.input_bound, self.samples)
+        for index, ((weights, bias), bound) in enumerate(zip(maps, bounds, strict=True)):
+            if index < self.depth:
+                weight_bits = params.square_bits - scale
+                spare = bits * (params.multiplications + 1 - index) - 1 - 2 * (params.square_bits + math.log2(bound))
+                scale = 2 * params.square_bits - bits
+            else:
+                free = bits - 1 - scale - math.log2(bound)
+                if params.mode == "loss":  # a product with the probabilities and a sum over the batch are to come
+                    free += min(bits - params.probability_bits - math.log2(params.batch), 0.0)
+                weight_bits = min(MOST_WEIGHT_BITS, math.floor(free))
+                spare = weight_bits - FEWEST_WEIGHT_BITS
+            if spare < 0:
+                raise RangeExceeded(
+                    f"map {index}: values of up to {bound:.3g} would wrap around the modulus; "
+                    "shrink the weights or the inputs"
+                )
+            plan.append((_rounded(weights, weight_bits), bias, weight_bits))
+        return plan
+
+
+def _layers(module):
+    """Leaf layers in the order of execution, or a refusal that names the first one that cannot be used."""
+    if isinstance(module, nn.Sequential):
+        return [leaf for child in module for leaf in _layers(child)]
+    name = type(module).__name__
+    if name == "Square":
+        return [module]
+    if not isinstance(module, AFFINE):
+        kinds = ", ".join(kind.__name__ for kind in AFFINE)
+        raise UnsupportedLayer(f"layer {name} cannot be evaluated under encryption; use {kinds}, Square in Sequential")
+    if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d) and module.running_mean is None:
+        raise UnsupportedLayer(f"layer {name} without running statistics is not an affine map")
+    return [module]
+
+
+@torch.no_grad()
+def _affine_map(layers, shape):
+    """W, b and the output shape of affine layers in a row, read off their values at zero and at the unit vectors."""
+    size = math.prod(shape)
+    # One place where the CPU is meant: the ciphertexts live there.
+    points = torch.cat([torch.zeros(1, size), torch.eye(size)]).to("cpu", torch.float64).reshape(-1, *shape)
+    for layer in layers:
+        try:
+            points = copy.deepcopy(layer).to("cpu", torch.float64).eval()(points)
+        except RuntimeError as error:
+            raise UnsupportedLayer(f"layer {type(layer).__name__} does not fit its input: {error}") from None
+    flat = points.flatten(1).numpy()
+    return (flat[1:] - flat[0]).T, flat[0].copy(), tuple(points.shape[1:])
+
+
+def _balanced(maps):
+    """The same function with hidden units of about unit size: (c h)^2 = c^2 h^2, so the next map takes c^-2.
+
+    Small units would drown in the noise, and large ones would magnify the rounding of the next weights.
+    """
+    maps = list(maps)
+    for index in range(len(maps) - 1):
+        weights, bias = maps[index]
+        size = np.sqrt((weights**2).sum(axis=1) + bias**2)
+        size[size == 0] = 1
+        maps[index] = weights / size[:, None], bias / size
+        maps[index + 1] = maps[index + 1][0] * size**2, maps[index + 1][1]
+    return maps
+
+
+def _values(maps, inputs):
+    """The value of each map in turn, [samples, units]."""
+    hidden = np.asarray(inputs, dtype=np.float64)
+    for index, (weights, bias) in enumerate(maps):
+        hidden = (hidden if index == 0 else hidden**2) @ weights.T + bias
+        yield hidden
+
+
+def _bounds(maps, input_bound, samples):
+    """For each map, the largest value that any input can cause or, if less, SAFETY times what samples cause.
+
+    The worst case squares at every layer; what the samples miss, the owner's checks catch after decryption.
+    """
+    bounds, bound = [], input_bound
+    for weights, bias in maps:
+        bound = max(float((np.abs(weights).sum(axis=1) * bound + np.abs(bias)).max()), 2.0**-20)
+        bounds.append(bound)
+        bound = bound**2
+    if samples is None:
+        return bounds
+    seen = [SAFETY * max(float(np.abs(hidden).max()), 2.0**-20) for hidden in _values(maps, samples)]
+    return [min(pair) for pair in zip(bounds, seen, strict=True)]
+
+
+def _rounded(weights, bits):
+    """Integers closest to weights * 2^bits; a row of zeros keeps one unit, as a product by zero hides nothing."""
+    integers = np.rint(weights * 2.0**bits)
+    for row in np.flatnonzero(~integers.any(axis=1)):
+        integers[row, np.abs(weights[row]).argmax()] = 1
+    return integers
