@@ -49,7 +49,7 @@ class KeyOwner:
         if np.abs(values).max() > bound:
             raise InputRefused(f"{name} must lie within +-{bound:g}, got {np.abs(values).max():g}")
         seed = fresh_seed()
-        packed = [self._seeded(column.tolist(), scale_bits, seed, index) for index, column in enumerate(values.T)]
+        packed = [self._seeded(column, scale_bits, seed, index) for index, column in enumerate(values.T)]
         return seed + b"".join(packed)
 
     def _seeded(self, column, scale_bits, seed, index) -> bytes:
@@ -58,10 +58,8 @@ class KeyOwner:
         SEAL encrypts under a c_1 of its own; that decrypts to message + noise, and c_0 = message + noise - c_1 s hides
         it again under our c_1. The first ciphertext is thrown away, so the noise is used once.
         """
-        params, plaintext, ciphertext = self.params, seal.Plaintext(), seal.Ciphertext()
-        self._encoder.encode(column, 2.0**scale_bits, plaintext)
-        self._encryptor.encrypt_symmetric(plaintext, ciphertext)
-        self._decryptor.decrypt(ciphertext, plaintext)
+        params, plaintext = self.params, seal.Plaintext()
+        self._decryptor.decrypt(self.fresh(column, scale_bits), plaintext)
         noisy = wire.plaintext_residues(plaintext, len(params.moduli))
         mask = residues.uniform(seed, index, params.moduli, params.degree)
         rows = [
@@ -69,6 +67,28 @@ class KeyOwner:
             for row, masked, secret, modulus in zip(noisy, mask, self._secret, params.moduli, strict=True)
         ]
         return residues.pack_bits(np.concatenate(rows), params.prime_bits)
+
+    def fresh(self, column: np.ndarray, scale_bits: int):
+        """An ordinary SEAL ciphertext with one value in each slot."""
+        plaintext, ciphertext = seal.Plaintext(), seal.Ciphertext()
+        self._encoder.encode(column.tolist(), 2.0**scale_bits, plaintext)
+        self._encryptor.encrypt_symmetric(plaintext, ciphertext)
+        return ciphertext
+
+    def slots(self, ciphertext) -> np.ndarray:
+        """What the slots of a SEAL ciphertext hold; refuses values that the modulus cannot have held."""
+        limit = self.params.moduli[0] / 2 / ciphertext.scale
+        if not 0 < limit < float("inf"):
+            raise WrongContent(f"an answer must have a positive scale below the modulus, got {ciphertext.scale}")
+        plaintext = seal.Plaintext()
+        try:
+            self._decryptor.decrypt(ciphertext, plaintext)
+            values = np.array(self._encoder.decode_double(plaintext))
+        except (RuntimeError, ValueError) as error:
+            raise DecryptionFailed(f"SEAL cannot decrypt: {error}") from None
+        if not (np.isfinite(values).all() and np.abs(values).max() <= limit):
+            raise DecryptionFailed("decrypted values exceed what the modulus can hold: wrong key or overflow")
+        return values
 
     def decrypt_logits(self, payload: bytes, classes: int) -> np.ndarray:
         """Centred z / T [batch, classes] from an answer; refuses values that no honest evaluation can give."""
@@ -91,20 +111,10 @@ class KeyOwner:
         return float(slots.mean() / self.params.batch)
 
     def _decrypt(self, content: bytes) -> np.ndarray:
-        ciphertext, plaintext = wire.from_bytes(seal.Ciphertext, self.params.context, content), seal.Plaintext()
+        ciphertext = wire.from_bytes(seal.Ciphertext, self.params.context, content)
         if ciphertext.size() != 2 or ciphertext.coeff_modulus_size() != 1 or not ciphertext.is_ntt_form():
             raise WrongContent("an answer must be a ciphertext of two polynomials at the end of the modulus chain")
-        limit = self.params.moduli[0] / 2 / ciphertext.scale
-        if not 0 < limit < float("inf"):
-            raise WrongContent(f"an answer must have a positive scale below the modulus, got {ciphertext.scale}")
-        try:
-            self._decryptor.decrypt(ciphertext, plaintext)
-            slots = np.array(self._encoder.decode_double(plaintext))
-        except (RuntimeError, ValueError) as error:
-            raise DecryptionFailed(f"SEAL cannot decrypt: {error}") from None
-        if not (np.isfinite(slots).all() and np.abs(slots).max() <= limit):
-            raise DecryptionFailed("decrypted values exceed what the modulus can hold: wrong key or overflow")
-        return slots
+        return self.slots(ciphertext)
 
     def _refuse(self, *_):
         raise SecretKeyRefused("a KeyOwner holds a secret key: it cannot be copied or pickled; send its public bytes")
