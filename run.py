@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """One command for everything: sets up .venv by itself (standard library only), then does what you ask.
 
-    python3 run.py book      execute the chapters and build the book into _build/html
-    python3 run.py test      the whole test suite, including every chapter (pytest --nbval)
-    python3 run.py accept    execute the chapters and store their outputs (after a change that should change them)
-    python3 run.py serve     show the built book on http://localhost:8000
-    python3 run.py setup     only prepare .venv
+python3 run.py book      execute the chapters and build the book into _build/html
+python3 run.py test      the whole test suite, including every chapter (pytest --nbval)
+python3 run.py accept    execute the chapters and store their outputs (after a change that should change them)
+python3 run.py serve     show the built book on http://localhost:8000
+python3 run.py setup     only prepare .venv
 """
 
 import argparse

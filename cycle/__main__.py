@@ -18,16 +18,10 @@ def _names(text: str) -> list[str]:
 
 
 def list_experiments(arguments) -> None:
-    rows = []
-    for name, experiment in experiments.EXPERIMENTS.items():
-        row = {"experiment": name, "what": experiment.title}
-        for profile in experiments.PROFILES:
-            expected = len(list(experiments.runs_of(name, profile)))
-            recorded = records.read(name, profile)
-            row[profile] = f"{len(recorded)} of {expected} a seed"
-        row["paper on one A100 (estimate, not run)"] = f"{experiments.estimated_gpu_hours(name):.0f} h"
-        rows.append(row)
-    print(pd.DataFrame(rows).to_string(index=False))
+    print(tables.inventory().to_string(index=False))
+    print("\nAt the paper's own 1.35 hours a run on one A100, one seed of profile `paper` takes (estimated, not run):")
+    for name in experiments.EXPERIMENTS:
+        print(f"  {name:22} {experiments.estimated_gpu_hours(name):4.0f} h")
     print("\nProfiles:")
     for name, profile in experiments.PROFILES.items():
         print(f"  {name:7} {profile.about}")

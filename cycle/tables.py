@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cycle import metrics, paper, records
+from cycle.experiments import EXPERIMENTS, PROFILES, runs_of
 from cycle.records import RESULTS
 
 MEASURES = ("MVA", "MCG", "CGS")
@@ -66,10 +67,34 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
     def values(key):
         return sorted({record["provenance"][key] for record in found})
 
+    seeds = sorted({record["seed"] for record in found})
     dates = [value[:10] for value in values("date")]
+    commits = ", ".join(value[:8] for value in values("commit"))
     return (
-        f"profile {profile}, {len({record['seed'] for record in found})} seed(s), {len(found)} runs on "
-        f"{' and '.join(values('hardware'))}, {dates[0]} to {dates[-1]}, commit "
-        f"{', '.join(value[:8] for value in values('commit'))}; "
-        f"python -m cycle run {name} --profile {profile} --seed {','.join(str(s) for s in sorted({r['seed'] for r in found}))}"
+        f"profile {profile}, {len(seeds)} seed(s), {len(found)} runs on {' and '.join(values('hardware'))}, "
+        f"{dates[0]} to {dates[-1]}, commit {commits}; "
+        f"python -m cycle run {name} --profile {profile} --seed {','.join(map(str, seeds))}"
     )
+
+
+def inventory(results: Path = RESULTS) -> pd.DataFrame:
+    """What has been recorded: one row for each experiment and profile above `smoke`, which chapters run live."""
+    rows = []
+    for name, experiment in EXPERIMENTS.items():
+        for profile in list(PROFILES)[1:]:
+            found = [record for _, record in records.read(name, profile, results=results)]
+            needed = len(list(runs_of(name, profile)))
+            seeds = {record["seed"] for record in found}
+            complete = sum(sum(record["seed"] == seed for record in found) == needed for seed in seeds)
+            rows.append(
+                {
+                    "experiment": name,
+                    "what": experiment.title,
+                    "profile": profile,
+                    "runs a seed": needed,
+                    "recorded": len(found),
+                    "complete seeds": complete,
+                    "hours": round(sum(record["seconds"] for record in found) / 3600, 1),
+                }
+            )
+    return pd.DataFrame(rows)

@@ -1,0 +1,26 @@
+import pytest
+import torch
+from hypothesis import settings
+
+from cycle import datasets, experiments
+
+settings.register_profile("book", deadline=None, max_examples=50)  # machines differ; no test is timed
+settings.load_profile("book")
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    return datasets.load("digits")
+
+
+@pytest.fixture(scope="session")
+def small_run():
+    """One method of the smoke profile by name, short enough for a test."""
+
+    def make(method, split="imbalanced-0.6-1", n=5, seed=0, **changes):
+        options = experiments.PROFILES["smoke"].options
+        options = experiments.replace(options, **({"local_epochs": 2, "rounds": 6, "period": 3} | changes))
+        return experiments.Run("smoke", "digits", "mlp", method, split, n, seed, 200, options)
+
+    return make

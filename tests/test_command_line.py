@@ -1,0 +1,65 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from cycle import __main__ as command_line
+from cycle import records
+
+
+def run(*arguments, check=True, **environment):
+    return subprocess.run(
+        [sys.executable, "-m", "cycle", *arguments], capture_output=True, text=True, check=check,
+        env=os.environ | environment,
+    )  # fmt: skip
+
+
+def test_help_explains():
+    text = run("--help").stdout
+    assert all(verb in text for verb in ("list", "run", "table", "data", "bench"))
+    assert "resume" in run("run", "--help").stdout
+
+
+def test_list_names_what_exists_and_what_was_run():
+    text = run("list").stdout
+    assert "cifar10-cnn" in text and "recorded" in text and "estimated, not run" in text
+
+
+def test_data_verifies_digits():
+    assert "1297 training and 500 test images, verified" in run("data", "digits").stdout
+
+
+def test_unknown_names_are_refused_with_the_choices():
+    finished = run("run", "nothing", check=False)
+    assert finished.returncode == 2 and "cifar10-cnn" in finished.stderr
+    finished = run("run", "cifar10-cnn", "--splits", "halves", check=False)
+    assert finished.returncode == 1 and finished.stderr.startswith("error: splits must be among")
+
+
+def test_run_then_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(records, "RESULTS", tmp_path)
+    for function in (records.execute, records.read, command_line.tables.summary, command_line.tables.reports,
+                     command_line.tables.provenance_line):  # fmt: skip
+        monkeypatch.setattr(
+            function,
+            "__defaults__",
+            tuple(tmp_path if d == command_line.tables.RESULTS else d for d in function.__defaults__),
+        )
+    monkeypatch.setattr(
+        sys, "argv", "cycle run cifar10-cnn --splits homogeneous --methods standalone,cycle --threads 1".split()
+    )
+    command_line.main()
+    text = capsys.readouterr().out
+    assert "homogeneous" in text and "paper CGS" in text and "71.95" in text  # the paper's MVA stands beside ours
+    assert len(list(tmp_path.rglob("*.json"))) == 2
+
+
+def test_interruption_says_how_to_go_on(monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(records, "execute", interrupt)
+    monkeypatch.setattr(sys, "argv", ["cycle", "run", "cifar10-cnn"])
+    with pytest.raises(SystemExit, match="resumes"):
+        command_line.main()

@@ -1,0 +1,65 @@
+"""Stands in for a GPU: every tensor must be made on a named device, and batch loops must not wait for it."""
+
+import pytest
+import torch
+from torch.overrides import TorchFunctionMode
+
+from cycle import datasets, experiments, participants
+
+FACTORIES = {
+    getattr(torch, name)
+    for name in "tensor zeros ones full empty rand randn randint randperm arange linspace eye as_tensor".split()
+}
+SYNCHRONISE = {torch.Tensor.item, torch.Tensor.cpu, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__bool__,
+               torch.Tensor.__float__, torch.Tensor.__int__, torch.Tensor.nonzero}  # fmt: skip
+
+
+class Watch(TorchFunctionMode):
+    def __init__(self):
+        super().__init__()
+        self.placed, self.waits = [], []
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        options = options or {}
+        if function in FACTORIES and options.get("device") is None:
+            self.placed.append(function.__name__)
+        if function in SYNCHRONISE:
+            self.waits.append(function.__name__)
+        return function(*arguments, **options)
+
+
+@pytest.fixture
+def people(small_run, digits):
+    run = small_run("cycle", augment=True, batch_size=16)
+    everybody = experiments.task_of(run, digits).participants(run.options)
+    return run.options, everybody
+
+
+def test_the_watch_sees_what_it_should():
+    with Watch() as watch:
+        torch.zeros(3)
+        torch.zeros(3, device="cpu").sum().item()
+    assert watch.placed == ["zeros"] and watch.waits == ["item"]
+
+
+def test_learning_neither_leaves_the_device_nor_waits(people):
+    options, everybody = people
+    with Watch() as watch:
+        peers = [p.model.eval() for p in everybody[1:]]
+        participants.learn(everybody[0], 0, options, peers, [1.0] * 4)
+    assert watch.placed == [] and watch.waits == []
+
+
+def test_scoring_stays_on_the_device(people):
+    options, everybody = people
+    with Watch() as watch:
+        participants.score(everybody[0], 0, options, {1: everybody[1].model.eval()})
+    assert watch.placed == []
+    assert len(watch.waits) <= 5  # a few at each calibration, none for each batch
+
+
+def test_testing_waits_once(people, digits):
+    _, everybody = people
+    with Watch() as watch:
+        participants.accuracy(everybody[0].model, digits.test_images, digits.test_labels, datasets.Pixels(digits))
+    assert watch.placed == [] and watch.waits == ["item"]

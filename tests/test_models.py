@@ -1,0 +1,49 @@
+import pytest
+import torch
+from torch import nn
+
+from cycle import models
+from cycle.vision import torchvision
+
+CIFAR = (3, 32, 32)
+
+
+def test_the_cnn_of_the_baselines_has_the_published_size():
+    assert models.parameter_count(models.build("cnn", CIFAR, 10)) == 121_182
+
+
+def test_pooling_before_the_rectifier_is_the_published_function():
+    torch.manual_seed(0)
+    model, x = models.build("cnn", CIFAR, 10), torch.randn(4, *CIFAR)
+    order = list(model)
+    order[1], order[2], order[4], order[5] = order[2], order[1], order[5], order[4]
+    assert torch.equal(model(x), nn.Sequential(*order)(x))
+
+
+def test_resnet18_is_torchvisions_with_the_cifar_stem():
+    torch.manual_seed(0)
+    ours = models.build("resnet18", CIFAR, 10).eval()
+    theirs = torchvision.models.resnet18(num_classes=10)
+    theirs.conv1, theirs.maxpool = nn.Conv2d(3, 64, 3, padding=1, bias=False), nn.Identity()
+    weights = dict(zip(theirs.state_dict(), ours.state_dict().values(), strict=True))
+    theirs.load_state_dict(weights)
+    x = torch.randn(2, *CIFAR)
+    assert torch.allclose(ours(x), theirs.eval()(x), atol=1e-5)
+
+
+def test_width_makes_it_slim():
+    slim = models.parameter_count(models.build("resnet18", CIFAR, 10, width=8))
+    assert slim < models.parameter_count(models.build("resnet18", CIFAR, 10)) / 50
+
+
+def test_poly_mlp_squares():
+    model = models.build("poly_mlp", (1, 8, 8), 10, width=4)
+    x = torch.randn(3, 1, 8, 8)
+    hidden = x.flatten(1) @ model[1].weight.T + model[1].bias
+    assert torch.allclose(model(x), hidden**2 @ model[3].weight.T + model[3].bias, atol=1e-6)
+
+
+@pytest.mark.parametrize("name, shape, named", [("vgg", CIFAR, "model must be one of"), ("cnn", (1, 8, 8), "in_shape")])
+def test_refuses(name, shape, named):
+    with pytest.raises(ValueError, match=named):
+        models.build(name, shape, 10)

@@ -1,0 +1,121 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cycle import partition
+
+many_labels = st.builds(
+    lambda seed, size, classes: np.random.default_rng(seed).integers(0, classes, size),
+    st.integers(0, 10_000),
+    st.integers(60, 400),
+    st.integers(2, 10),
+)
+participants = st.integers(2, 8)
+seeds = st.integers(0, 10_000)
+
+
+def check(parts, labels, again):
+    joined = np.concatenate(parts)
+    assert np.array_equal(np.sort(joined), np.arange(labels.size))  # disjoint and complete
+    assert all(part.size for part in parts)
+    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))  # the seed alone decides
+
+
+def class_counts(parts, labels):
+    return np.array([[np.sum(labels[part] == c) for c in np.unique(labels)] for part in parts])
+
+
+@given(many_labels, participants, seeds)
+def test_homogeneous(labels, n, seed):
+    parts = partition.homogeneous(labels, n, seed)
+    check(parts, labels, partition.homogeneous(labels, n, seed))
+    counts = class_counts(parts, labels)
+    assert (np.ptp(counts, axis=0) <= 1).all()
+    assert np.ptp([part.size for part in parts]) <= 1
+
+
+@given(many_labels, participants, st.data(), seeds)
+def test_imbalanced(labels, n, data, seed):
+    m = data.draw(st.integers(1, n - 1))
+    kappa = data.draw(st.floats(0.05, 0.8 / m))
+    parts = partition.imbalanced(labels, n, kappa, m, seed)
+    check(parts, labels, partition.imbalanced(labels, n, kappa, m, seed))
+    share = np.array([kappa] * m + [(1 - kappa * m) / (n - m)] * (n - m))
+    assert np.abs(class_counts(parts, labels) - np.outer(share, np.bincount(labels)[np.unique(labels)])).max() < 2
+    assert np.abs([part.size for part in parts] - share * labels.size).max() <= 1 + 1e-6
+
+
+@given(many_labels, participants, st.floats(0.3, 20), seeds)
+def test_dirichlet_and_quantity_skew(labels, n, delta, seed):
+    for split in (partition.dirichlet, partition.quantity_skew):
+        check(split(labels, n, delta, seed), labels, split(labels, n, delta, seed))
+
+
+def test_dirichlet_has_the_moments_of_its_distribution():
+    labels = np.repeat(np.arange(10), 1000)
+    fractions = np.concatenate(
+        [class_counts(partition.dirichlet(labels, 4, 0.5, seed), labels).T / 1000 for seed in range(300)]
+    )
+    concentration = 4 * 0.5
+    variance = 0.25 * 0.75 / (concentration + 1)
+    assert fractions.mean() == pytest.approx(0.25)
+    assert fractions.var() == pytest.approx(variance, rel=0.06)
+
+
+def test_quantity_skew_keeps_the_class_mixture():
+    labels = np.repeat(np.arange(10), 1000)
+    counts = class_counts(partition.quantity_skew(labels, 5, 0.5, 0), labels)
+    assert (np.ptp(counts, axis=1) <= 1).all()
+
+
+def test_other_seeds_give_other_splits():
+    labels = np.repeat(np.arange(10), 20)
+    assert not np.array_equal(partition.homogeneous(labels, 4, 0)[0], partition.homogeneous(labels, 4, 1)[0])
+
+
+@given(many_labels, st.floats(0.1, 1), seeds)
+def test_stratified_subset(labels, share, seed):
+    size = max(1, int(share * labels.size))
+    chosen = partition.stratified_subset(labels, size, seed)
+    assert chosen.size == np.unique(chosen).size == size
+    expected = np.bincount(labels) * size / labels.size
+    assert np.abs(np.bincount(labels[chosen], minlength=expected.size) - expected).max() < 2
+
+
+@given(many_labels, st.floats(0, 1), st.booleans(), seeds)
+def test_flip_labels(labels, rate, symmetric, seed):
+    classes = labels.max() + 2
+    flipped = partition.flip_labels(labels, rate, classes, seed, symmetric)
+    changed = flipped != labels
+    assert changed.sum() == round(rate * labels.size)
+    assert flipped.min() >= 0 and flipped.max() < classes
+    if not symmetric:
+        assert np.array_equal(flipped[changed], (labels[changed] + 1) % classes)
+
+
+LABELS = np.repeat(np.arange(10), 5)
+
+
+@pytest.mark.parametrize(
+    "call, named",
+    [
+        (lambda: partition.homogeneous(LABELS, 51, 0), "n must not exceed"),
+        (lambda: partition.homogeneous(LABELS, 1, 0), "at least 2"),
+        (lambda: partition.homogeneous(LABELS.reshape(5, 10), 2, 0), "labels"),
+        (lambda: partition.imbalanced(LABELS, 5, 0.6, 2, 0), "kappa"),
+        (lambda: partition.imbalanced(LABELS, 5, 0.5, 2, 0), "kappa"),
+        (lambda: partition.imbalanced(LABELS, 5, -0.1, 1, 0), "kappa"),
+        (lambda: partition.imbalanced(LABELS, 5, 0.1, 5, 0), "m must"),
+        (lambda: partition.imbalanced(LABELS, 40, 0.9, 1, 0), "without samples"),
+        (lambda: partition.dirichlet(LABELS, 5, 0, 0), "delta"),
+        (lambda: partition.dirichlet(LABELS, 45, 0.01, 0), "delta"),
+        (lambda: partition.quantity_skew(LABELS, 5, -1, 0), "delta"),
+        (lambda: partition.flip_labels(LABELS, 1.2, 10, 0), "rate"),
+        (lambda: partition.flip_labels(LABELS, 0.2, 5, 0), "num_classes"),
+        (lambda: partition.stratified_subset(LABELS, 51, 0), "size"),
+    ],
+)
+def test_refuses(call, named):
+    with pytest.raises(ValueError, match=named):
+        call()

@@ -1,0 +1,152 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from cycle import experiments, records
+
+NUMBERS = ("accuracy", "curve", "losses", "reputation", "shares", "messages", "bytes", "sizes", "images", "standalone")
+FIELDS = (
+    "experiment profile dataset model method split n seed rounds accuracy standalone messages seconds provenance "
+    "images epochs sizes options curve reputation shares data_hash"
+).split()
+
+
+def numbers(record):
+    return {key: record[key] for key in NUMBERS}
+
+
+def test_a_record_has_what_readers_need(small_run, tmp_path):
+    alone = records.execute(small_run("standalone"), "test", tmp_path, progress=False)
+    record = records.execute(small_run("cycle"), "test", tmp_path, progress=False)
+    assert all(field in record for field in FIELDS)
+    assert record["standalone"] == alone["accuracy"] and alone["standalone"] == alone["accuracy"]
+    assert set(record["provenance"]) == {"commit", "command", "python", "torch", "hardware", "date"}
+    assert [point["round"] for point in record["curve"]] == [2, 5]  # after epoch 5 and at the end
+    assert record["accuracy"] == record["curve"][-1]["accuracy"]
+    assert record["images"] == sum(record["sizes"]) == 200
+    assert json.loads((tmp_path / small_run("cycle").path).read_text()) == record
+
+
+def test_what_is_recorded_is_not_run_again(small_run, tmp_path, monkeypatch):
+    record = records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+    monkeypatch.setattr(records.training, "start", lambda *_: pytest.fail("ran again"))
+    assert records.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
+
+
+def test_shared_local_epochs_give_the_same_numbers(small_run, tmp_path):
+    """CYCle after standalone resumes its local epochs; CYCle by itself computes them."""
+    records.execute(small_run("standalone"), "test", tmp_path / "a", progress=False)
+    assert list((tmp_path / "a" / ".checkpoints").glob("warmup-*.pt"))
+    shared = records.execute(small_run("cycle"), "test", tmp_path / "a", progress=False)
+    fresh = records.execute(small_run("cycle"), "test", tmp_path / "b", progress=False)
+    assert numbers(shared) | {"standalone": None} == numbers(fresh)
+
+
+def test_other_settings_do_not_share_local_epochs(small_run):
+    one, other = small_run("cycle"), small_run("cycle", lr=0.2)
+    assert records.warmup_key(one, "data") != records.warmup_key(other, "data")
+    assert records.warmup_key(one, "data") != records.warmup_key(replace(one, flips={4: 0.5}), "data")
+    assert records.warmup_key(one, "data") == records.warmup_key(small_run("vpdl", tau_max=0.9), "data")
+
+
+PROGRAM = """
+import sys, torch
+torch.set_num_threads(1)
+from dataclasses import replace
+from pathlib import Path
+from cycle import experiments, records
+options = replace(experiments.PROFILES["smoke"].options, local_epochs=3, rounds=40, period=3)
+run = experiments.Run("smoke", "digits", "mlp", "cycle", "imbalanced-0.6-1", 5, 0, 400, options)
+records.execute(run, "test", Path(sys.argv[1]), progress=False)
+"""
+
+
+def test_killed_at_any_moment_and_started_again_gives_identical_numbers(tmp_path):
+    def begin(directory):
+        return subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(directory)], env=os.environ | {"OMP_NUM_THREADS": "1"}
+        )
+
+    assert begin(tmp_path / "whole").wait(120) == 0
+    kills = 0
+    for wait in (0.05, 0.13, 0.21):
+        process = begin(tmp_path / "killed")
+        deadline = time.time() + 60
+        checkpoints = tmp_path / "killed" / ".checkpoints"
+        started = time.time()
+        while not list(checkpoints.rglob("cycle*.pt")) and time.time() < deadline:
+            started = time.time()
+            time.sleep(0.01)
+        time.sleep(max(0.0, wait - (time.time() - started)))
+        if process.poll() is None:
+            process.send_signal(signal.SIGKILL)
+            kills += 1
+        process.wait()
+    assert kills >= 1
+    assert begin(tmp_path / "killed").wait(120) == 0
+    (whole,), (killed,) = ((tmp_path / name).rglob("*.json") for name in ("whole", "killed"))
+    assert numbers(json.loads(whole.read_text())) == numbers(json.loads(killed.read_text()))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "file"
+    records.write_atomically(path, lambda file: file.write(b"old"))
+
+    def fail(file):
+        file.write(b"half")
+        raise RuntimeError("disk full")
+
+    with pytest.raises(RuntimeError):
+        records.write_atomically(path, fail)
+    assert path.read_bytes() == b"old"
+
+
+def test_committed_records_are_whole_and_what_they_say():
+    """A record called `paper` has all images, all epochs and a full curve; every record matches its place."""
+    paths = [path for path in records.RESULTS.rglob("*.json") if not path.is_relative_to(records.RESULTS / "smoke")]
+    for path in paths:
+        record = json.loads(path.read_text())
+        assert all(field in record for field in FIELDS), path
+        place = path.relative_to(records.RESULTS).as_posix()
+        assert place.startswith(f"{record['profile']}/{record['dataset']}-{record['model']}"), path
+        assert f"/{record['split']}/{record['method']}" in place and place.endswith(f".seed{record['seed']}.json")
+        assert "dirty" not in record["provenance"]["commit"] and record["provenance"]["commit"] != "unknown"
+        assert [point["round"] + record["epochs"] - record["rounds"] + 1 for point in record["curve"]] == sorted(
+            {*range(5, record["epochs"] + 1, 5), record["epochs"]}
+        ), path
+        if record["profile"] == "paper" and record["dataset"].startswith("cifar"):
+            assert record["images"] == 50_000 and record["epochs"] == 100, path
+
+
+def test_every_experiment_can_be_named_and_read():
+    for name in experiments.EXPERIMENTS:
+        for profile in experiments.PROFILES:
+            paths = [run.path for run in experiments.runs_of(name, profile)]
+            assert paths and len(set(paths)) == len(paths)
+
+
+@pytest.mark.parametrize(
+    "arguments, named",
+    [
+        (("nothing",), "experiment must be one of"),
+        (("cifar10-cnn", "huge"), "profile must be one of"),
+        (("cifar10-cnn", "smoke", (0,), ["sgd"]), "methods must be among"),
+        (("cifar10-cnn", "smoke", (0,), None, ["half"]), "splits must be among"),
+    ],
+)
+def test_refuses_unknown_names(arguments, named):
+    with pytest.raises(ValueError, match=named):
+        list(experiments.runs_of(*arguments))
+
+
+def test_unknown_split(digits):
+    with pytest.raises(ValueError, match="split must be homogeneous"):
+        experiments.partition_of("halves-2", digits.train_labels.numpy(), 5, 0)
+    with pytest.raises(ValueError, match="split imbalanced-0.9-2: kappa"):
+        experiments.partition_of("imbalanced-0.9-2", digits.train_labels.numpy(), 5, 0)

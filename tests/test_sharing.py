@@ -1,0 +1,63 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cycle import sharing
+
+
+@given(st.integers(2, 8), st.integers(0, 20), st.integers(1, 6), st.integers(0, 99))
+def test_shares_are_bools_without_diagonal_and_forced_at_calibrations(n, round_index, period, seed):
+    rng = np.random.default_rng(seed)
+    reputation = rng.random((n, n))
+    shares = sharing.draw_shares(reputation, round_index, period, rng)
+    assert shares.dtype == bool and not shares.diagonal().any()
+    if round_index % period == 0:
+        assert shares.sum() == n * (n - 1)
+
+
+def test_certain_reputations_decide():
+    reputation = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 0]], dtype=float)
+    for seed in range(50):
+        shares = sharing.draw_shares(reputation, 1, 5, np.random.default_rng(seed))
+        assert np.array_equal(shares, reputation.astype(bool))
+
+
+def test_the_senders_own_score_is_the_probability():
+    reputation = np.array([[0, 0.2], [0.7, 0]])
+    rng = np.random.default_rng(0)
+    drawn = np.mean([sharing.draw_shares(reputation, 1, None, rng) for _ in range(20_000)], axis=0)
+    assert np.abs(drawn - reputation).max() < 4 * np.sqrt(0.25 / 20_000)  # [sender, receiver], not transposed
+
+
+def test_period_none_never_forces():
+    assert not sharing.draw_shares(np.zeros((3, 3)), 0, None, np.random.default_rng(0)).any()
+
+
+def test_the_stream_does_not_depend_on_the_reputations():
+    ends = []
+    for reputation in (np.zeros((4, 4)), np.ones((4, 4))):
+        rng = np.random.default_rng(3)
+        sharing.draw_shares(reputation, 0, 5, rng)
+        sharing.draw_shares(reputation, 1, 5, rng)
+        ends.append(rng.random())
+    assert ends[0] == ends[1]
+
+
+def test_ledger_counts_messages_and_bytes():
+    ledger = sharing.Ledger(3)
+    ledger.record(0, ~np.eye(3, dtype=bool), [10, 20, 30])
+    ledger.record(1, np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=bool), [10, 20, 30])
+    assert ledger.sent == 7 and ledger.possible == 12
+    assert ledger.matrix().tolist() == [[0, 2, 1], [1, 0, 1], [1, 1, 0]]
+    assert ledger.matrix(bytes=True).tolist() == [[0, 40, 30], [10, 0, 30], [10, 20, 0]]
+    assert (1, 0, 1, 20) in ledger.entries
+
+
+@pytest.mark.parametrize(
+    "reputation, period, named",
+    [(np.ones((2, 3)), 5, "reputation"), (np.full((2, 2), 1.5), 5, "reputation"), (np.ones((2, 2)), 0, "period")],
+)
+def test_refuses(reputation, period, named):
+    with pytest.raises(ValueError, match=named):
+        sharing.draw_shares(reputation, 1, period, np.random.default_rng(0))

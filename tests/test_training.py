@@ -1,0 +1,177 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from cycle import distillation, experiments, participants, reputation, training
+from cycle.options import Options
+
+
+def play(run, dataset, method=None):
+    task = experiments.task_of(run, dataset)
+    state = training.start(task, run.options)
+    return list(_copies(training.METHODS[method or run.method](task, run.options, state)))
+
+
+def _copies(rounds):
+    for done in rounds:
+        weights = [
+            torch.cat([p.detach().flatten().clone() for p in one.model.parameters()]) for one in done.participants
+        ]
+        yield done, weights
+
+
+def test_a_round_yields_everything(small_run, digits):
+    rounds = play(small_run("cycle"), digits)
+    assert [done.index for done, _ in rounds] == list(range(-2, 6))
+    assert [done.scored for done, _ in rounds] == [False, False, True, False, False, True, False, False]
+    last = rounds[-1][0]
+    assert last.losses.shape == (5, 2) and torch.isfinite(last.losses).all()
+    assert last.reputation.shape == last.shares.shape == (5, 5)
+    assert last.ledger.sent == sum(done.shares.sum() for done, _ in rounds if done.shares is not None)
+    assert last.ledger.possible == 6 * 20
+
+
+def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits):
+    """Against autograd on the loss written out with separate KL terms."""
+    run = small_run("vpdl", lambda_0=10.0)
+    options = replace(run.options, batch_size=1000, momentum=0.0, weight_decay=0.0)
+    task = experiments.task_of(run, digits)
+    first, second, third = task.participants(options)[:3]
+    for other in (second, third):
+        other.model.eval()
+    x = first.pixels(first.images)
+    logits = first.model(x)
+    loss = F.cross_entropy(logits, first.labels)
+    for weight, other in ((4.0, second), (2.5, third)):
+        loss = loss + weight * distillation.kl(logits, other.model(x).detach(), options.temperature)
+    gradients = torch.autograd.grad(loss, list(first.model.parameters()))
+    expected = [p.detach() - options.lr * g for p, g in zip(first.model.parameters(), gradients, strict=True)]
+    participants.learn(first, 0, options, [second.model, third.model], [4.0, 2.5])
+    for got, want in zip(first.model.parameters(), expected, strict=True):
+        assert torch.allclose(got, want, atol=1e-6)
+
+
+def test_score_is_the_equation(small_run, digits):
+    run = small_run("cycle")
+    task = experiments.task_of(run, digits)
+    options = replace(run.options, score_samples=10_000)
+    one, other = task.participants(options)[:2]
+    one.model.eval(), other.model.eval()
+    logits = one.model(one.pixels(one.images))
+    peer = other.model(one.pixels(one.images)).detach()
+
+    def gradient(loss):
+        return torch.cat(
+            [g.flatten() for g in torch.autograd.grad(loss, list(one.model.parameters()), retain_graph=True)]
+        )
+
+    own, pull = gradient(F.cross_entropy(logits, one.labels)), gradient(distillation.kl(logits, peer))
+    cosine = float(own @ pull / (own.norm() * pull.norm()))
+    fresh = participants.score(one, 0, options, {1: other.model})
+    assert fresh[1] == pytest.approx(np.clip(0.5 + cosine, 0, 1), abs=1e-5)
+
+
+def test_vpdl_is_cycle_with_every_reputation_one(small_run, digits, monkeypatch):
+    for normalisation in ("mean", "per_peer"):
+        run = small_run("vpdl", normalisation=normalisation, lambda_0=20.0)
+        vpdl = play(run, digits)
+        monkeypatch.setattr(training, "score", lambda p, epoch, options, peers: dict.fromkeys(peers, 1.0))
+        cycle = play(run, digits, "cycle")
+        monkeypatch.undo()
+        assert cycle[-1][0].ledger.sent == vpdl[-1][0].ledger.sent
+        assert all(torch.equal(a, b) for a, b in zip(cycle[-1][1], vpdl[-1][1], strict=True))
+
+
+def test_without_peers_cycle_is_standalone(small_run, digits, monkeypatch):
+    run = small_run("standalone")
+    alone = play(run, digits)
+    monkeypatch.setattr(training, "score", lambda p, epoch, options, peers: dict.fromkeys(peers, 0.0))
+    cycle = play(run, digits, "cycle")
+    assert all(torch.equal(a, b) for a, b in zip(cycle[-1][1], alone[-1][1], strict=True))
+
+
+def test_masks_are_drawn_from_the_reputations_of_the_round_before(small_run, digits):
+    """Redrawn from the recorded reputations with the stream of the round."""
+    from cycle import sharing
+
+    run = small_run("cycle")
+    rounds = [done for done, _ in play(run, digits) if done.shares is not None]
+    for before, after in zip(rounds, rounds[1:], strict=False):
+        epoch = after.index + run.options.local_epochs
+        rng = np.random.default_rng(participants.stream_seed(run.seed, participants.SHARE, epoch))
+        expected = sharing.draw_shares(before.reputation, after.index, run.options.period, rng)
+        assert np.array_equal(after.shares, expected)
+
+
+def test_reputation_moves_by_momentum_at_calibrations_only(small_run, digits, monkeypatch):
+    values = iter([0.8] * 5 + [0.2] * 5)
+
+    def constant(participant, epoch, options, peers):
+        value = next(values)
+        return dict.fromkeys(peers, value)
+
+    monkeypatch.setattr(training, "score", constant)
+    rounds = [done for done, _ in play(small_run("cycle", alpha=0.75), digits) if done.reputation is not None]
+    off = ~np.eye(5, dtype=bool)
+    expected = [0.8, 0.8, 0.8] + [reputation.update(0.8, 0.2, 0.75)] * 3
+    assert [np.unique(done.reputation[off]).tolist() for done in rounds] == [[value] for value in expected]
+
+
+def test_an_answer_not_sent_is_not_computed(small_run, digits, monkeypatch):
+    answers = []
+    true_answer = participants.answer
+    monkeypatch.setattr(participants, "answer", lambda peer, x: answers.append(len(x)) or true_answer(peer, x))
+    run = small_run("cycle")
+    rounds = [done for done, _ in play(run, digits) if done.shares is not None]
+    sizes = [p.size for p in rounds[0].participants]
+    learned = sum(sizes[k] for done in rounds for n, k in np.argwhere(done.shares) if done.reputation[k, n] > 0)
+    scored = 2 * sum(min(size, run.options.score_samples) for size in sizes) * 4
+    assert sum(answers) == learned + scored
+
+
+def test_peers_answer_in_eval_mode_without_a_graph(small_run, digits, monkeypatch):
+    seen = []
+    true_answer = participants.answer
+
+    def watched(peer, x):
+        result = true_answer(peer, x)
+        seen.append((peer.training, result.requires_grad, result.is_inference()))
+        return result
+
+    monkeypatch.setattr(participants, "answer", watched)
+    play(small_run("vpdl"), digits)
+    assert set(seen) == {(False, False, True)}
+
+
+def test_a_participant_does_not_depend_on_who_else_is_computed(small_run, digits):
+    """P2's standalone weights are the same when the others are trained before, after or not at all."""
+    run = small_run("standalone")
+    full = play(run, digits)[-1][1][1]
+    task = experiments.task_of(run, digits)
+    second = task.participants(run.options)[1]
+    torch.rand(17)  # somebody else used the global stream
+    for epoch in range(run.options.epochs):
+        participants.learn(second, epoch, run.options)
+    assert torch.equal(full, torch.cat([p.detach().flatten() for p in second.model.parameters()]))
+
+
+def test_a_silent_peer_scores_zero_at_a_calibration(small_run, digits):
+    run = small_run("cycle")
+    task = experiments.task_of(run, digits)
+    state = training.start(task, run.options)
+    shares = ~np.eye(5, dtype=bool)
+    shares[4] = False
+    peers = [p.model.eval() for p in state.participants]
+    fresh = training.calibrated(state, 0, run.options, shares, peers)
+    assert (fresh[:, 4] == 0).all() and (fresh[:4, :4].sum() > 0)
+
+
+@pytest.mark.parametrize(
+    "change", [{"lr": 0}, {"normalisation": "sum"}, {"alpha": 2}, {"tau_opt": 0.9}, {"rounds": -1}, {"period": 0}]
+)
+def test_options_refuse(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        Options(**change)
