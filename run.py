@@ -69,7 +69,8 @@ def book() -> int:
     stamp = build / "beneath.txt"
     if build.exists() and not stamped(stamp, beneath):
         shutil.rmtree(build)
-    code = python("-m", "jupyter_book", "build", ".", "-W", "-n", "--keep-going")
+    jupyter_book = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
+    code = python("-c", jupyter_book, "build", ".", "-W", "-n", "--keep-going")
     if code == 0:
         stamp.write_text(beneath)
         print(f"\nThe book is ready: open {(build / 'html' / 'index.html').as_uri()}")

@@ -1,6 +1,6 @@
 """Chapters are MyST text (`x.md`); beside each lies `x.ipynb` with stored outputs, for nbval and Colab.
 
-    python book/record.py [NAME ...]     execute these chapters (default: all) and store their outputs
+python book/record.py [NAME ...]     execute these chapters (default: all) and store their outputs
 """
 
 import sys
@@ -31,7 +31,11 @@ def record(chapter: Path) -> None:
     """Execute and store."""
     executed = notebook(chapter)
     client = NotebookClient(
-        executed, timeout=600, record_timing=False, store_widget_state=False, resources={"metadata": {"path": str(BOOK)}}
+        executed,
+        timeout=600,
+        record_timing=False,
+        store_widget_state=False,
+        resources={"metadata": {"path": str(BOOK)}},
     )
     client.execute()
     executed.metadata.pop("language_info", None)

@@ -8,6 +8,7 @@ import numpy as np
 
 from cycle import partition
 from cycle.datasets import Dataset
+from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.participants import Task
 
@@ -45,6 +46,8 @@ class Run:
     def alone(self) -> "Run":
         """The standalone run that gives the same participants their B_n (on clean labels)."""
         plain = replace(self.options, **{name: getattr(Options(), name) for name in COLLABORATION})
+        scale = PROFILES[self.profile].options
+        plain = replace(plain, local_epochs=scale.local_epochs, rounds=scale.rounds)
         return replace(self, method="standalone", variant="", flips={}, options=plain)
 
 
@@ -225,6 +228,8 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
                         changed = {key: value for key, value in changes.items() if key in settings}
                         changed = scale.changes.get(model, {}) | changed
                         options = replace(scale.options, augment=augmented, **changed)
+                        if not METHODS[method].local_start:
+                            options = replace(options, local_epochs=0, rounds=options.epochs)
                         run = Run(
                             profile, dataset, model, method, split, n, seed, scale.images, options, width,
                             changes.get("flips", {}), variant,

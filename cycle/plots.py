@@ -42,6 +42,12 @@ def source(*functions) -> Markdown:
     return Markdown(f"```python\n{text}\n```")
 
 
+def table(frame, digits: int = 2) -> HTML:
+    """A data frame as a plain table without its index; floats with `digits` decimals, nothing for NaN."""
+    text = frame.to_html(index=False, border=0, float_format=lambda value: f"{value:.{digits}f}", na_rep="")
+    return HTML(f'<div class="cycle-table">{text}</div>')
+
+
 def _png(figure) -> str:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=80)

@@ -16,6 +16,7 @@ from tqdm.auto import tqdm
 
 from cycle import datasets, training
 from cycle.experiments import Run, runs_of, task_of
+from cycle.methods import METHODS, play
 from cycle.participants import accuracy
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -89,12 +90,12 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     device = torch.device(device) if device else datasets.default_device()
     dataset = datasets.load(run.dataset, device)
     task = task_of(run, dataset)
-    state = training.start(task, run.options, run.method in training.COMMON_START)
+    state = training.start(task, run.options, METHODS[run.method].common_start)
 
     settings = json.dumps(run.settings() | {"data": dataset.hash}, sort_keys=True)
     checkpoint = results / ".checkpoints" / f"{run.path}.pt"
     warmup = results / ".checkpoints" / f"warmup-{warmup_key(run, dataset.hash)}.pt"
-    shares_warmup = run.method in training.LOCAL_START and run.options.local_epochs > 0
+    shares_warmup = METHODS[run.method].local_start and run.options.local_epochs > 0
     log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "provenance": provenance(device)}
     saved = _load_checkpoint(checkpoint, settings, device)
     if saved is None and shares_warmup:
@@ -107,7 +108,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     quiet = 1.0 if sys.stderr.isatty() else 60.0
     bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=not progress, mininterval=quiet)
     began = time.perf_counter() - log["seconds"]
-    for done in training.METHODS[run.method](task, run.options, state):
+    for done in play(run.method, task, run.options, state):
         if state.epoch % TEST_EVERY == 0 or state.epoch == run.options.epochs:
             tested = [accuracy(p.model, dataset.test_images, dataset.test_labels, p.pixels) for p in done.participants]
             log["curve"].append({"round": done.index, "accuracy": tested})

@@ -1,8 +1,8 @@
-"""The methods: one generator each, yielding a round at a time. Logging, testing and saving live outside."""
+"""Private decentralized learning: one generator a method, yielding a round at a time. Saving lives outside."""
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -35,6 +35,7 @@ class State:
     participants: list[Participant]
     ledger: sharing.Ledger
     reputation: np.ndarray | None = None
+    memory: dict = field(default_factory=dict)  # what one method alone carries: tensors, arrays, numbers
 
     def save(self) -> dict:
         return {
@@ -43,6 +44,7 @@ class State:
             "optimizers": [participant.optimizer.state_dict() for participant in self.participants],
             "reputation": self.reputation,
             "ledger": self.ledger,
+            "memory": self.memory,
         }
 
     def restore(self, saved: dict) -> "State":
@@ -50,7 +52,7 @@ class State:
             participant.model.load_state_dict(model)
             participant.optimizer.load_state_dict(optimizer)
         self.epoch, self.reputation = saved["epoch"], saved["reputation"]
-        self.ledger = saved["ledger"]
+        self.ledger, self.memory = saved["ledger"], saved["memory"]
         return self
 
 
@@ -126,9 +128,3 @@ def _private_rounds(task: Task, options: Options, state: State, trust: Callable)
         state.epoch += 1
         scored = trust is calibrated and t % options.period == 0
         yield Round(t, state.participants, torch.stack(losses), state.ledger, state.reputation.copy(), shares, scored)
-
-
-METHODS = {"standalone": standalone, "vpdl": vpdl, "cycle": cycle}
-
-LOCAL_START = {"standalone", "vpdl", "cycle"}  # begin with the same local epochs, bit for bit
-COMMON_START = set()  # begin from one common initialisation

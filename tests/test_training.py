@@ -5,14 +5,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cycle import distillation, experiments, participants, reputation, training
+from cycle import distillation, experiments, methods, participants, reputation, training
 from cycle.options import Options
 
 
 def play(run, dataset, method=None):
     task = experiments.task_of(run, dataset)
-    state = training.start(task, run.options)
-    return list(_copies(training.METHODS[method or run.method](task, run.options, state)))
+    return list(_copies(methods.play(method or run.method, task, run.options)))
 
 
 def _copies(rounds):

@@ -105,10 +105,10 @@ class KeyOwner:
     def decrypt_loss(self, payload: bytes) -> float:
         """Batch mean of p . z / T from an answer in loss mode."""
         (part,) = wire.split(payload, 1)
-        slots = self._decrypt(part)
-        if np.ptp(slots) > 1e-2 * max(1.0, np.abs(slots).max()):
+        means = self._decrypt(part) / self.params.batch
+        if np.ptp(means) > 1e-2 * max(1.0, np.abs(means).max()):
             raise DecryptionFailed("the slots of a sum differ: wrong key or overflow")
-        return float(slots.mean() / self.params.batch)
+        return float(means.mean())
 
     def _decrypt(self, content: bytes) -> np.ndarray:
         ciphertext = wire.from_bytes(seal.Ciphertext, self.params.context, content)

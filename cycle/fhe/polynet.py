@@ -92,7 +92,7 @@ class PolyNet:
             else:
                 free = bits - 1 - scale - math.log2(bound)
                 if params.mode == "loss":  # a product with the probabilities and a sum over the batch are to come
-                    free += min(bits - params.probability_bits - math.log2(params.batch), 0.0)
+                    free += bits - params.probability_bits - math.log2(params.batch)
                 weight_bits = min(MOST_WEIGHT_BITS, math.floor(free))
                 spare = weight_bits - FEWEST_WEIGHT_BITS
             if spare < 0:

@@ -1,0 +1,32 @@
+"""The table of methods: a new one is one generator and one line here."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from cycle import training
+from cycle.options import Options
+from cycle.participants import Task
+
+
+@dataclass(frozen=True)
+class Method:
+    """A generator (task, options, state) -> rounds, and how it begins."""
+
+    generator: Callable[[Task, Options, training.State], Iterator[training.Round]]
+    local_start: bool = True  # begins with local epochs, which are those of standalone, bit for bit
+    common_start: bool = False  # all participants begin from the same weights
+
+
+METHODS = {
+    "standalone": Method(training.standalone),
+    "vpdl": Method(training.vpdl),
+    "cycle": Method(training.cycle),
+}
+
+
+def play(name: str, task: Task, options: Options, state: training.State | None = None) -> Iterator[training.Round]:
+    """The rounds of a method by its name, from the start or from a state."""
+    if name not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(METHODS)}, got {name!r}")
+    state = state or training.start(task, options, METHODS[name].common_start)
+    return METHODS[name].generator(task, options, state)
