@@ -69,7 +69,7 @@ class KeyOwner:
         return residues.pack_bits(np.concatenate(rows), params.prime_bits)
 
     def fresh(self, column: np.ndarray, scale_bits: int):
-        """An ordinary SEAL ciphertext with one value in each slot."""
+        """An ordinary SEAL ciphertext with one value in each slot, before it is seeded."""
         plaintext, ciphertext = seal.Plaintext(), seal.Ciphertext()
         self._encoder.encode(column.tolist(), 2.0**scale_bits, plaintext)
         self._encryptor.encrypt_symmetric(plaintext, ciphertext)
