@@ -25,6 +25,8 @@ class Dataset:
     std: tuple[float, ...]
     full_scale: float  # the value of a white pixel
     hash: str  # SHA-256 of pixels and labels
+    centers: np.ndarray | None = None  # who made each training image, where the data come from several places
+    balanced: bool = False  # whether accuracy means balanced accuracy
 
     @property
     def in_shape(self) -> tuple[int, int, int]:

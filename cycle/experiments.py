@@ -60,8 +60,7 @@ class Profile:
 
     about: str
     options: Options
-    images: int | None = None
-    dataset: str | None = None
+    data: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # data set: (data set, training images)
     models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # model: (model, width)
     changes: dict[str, dict] = field(default_factory=dict)  # model: options that it needs otherwise
 
@@ -70,14 +69,13 @@ PROFILES = {
     "smoke": Profile(
         "digits, seconds on a CPU; what the chapters run live",
         Options(local_epochs=10, rounds=20, batch_size=32, lr_every=10, score_samples=256),
-        images=400,
-        dataset="digits",
+        data={"cifar10": ("digits", 400), "cifar100": ("digits", 400)},
         models={"cnn": ("mlp", None), "resnet18": ("mlp", None)},
     ),
     "laptop": Profile(
         "real CIFAR-10, 10,000 images, 10 local epochs and 30 rounds; minutes a run on one core",
         Options(local_epochs=10, rounds=30, batch_size=64, lr=0.03, lr_every=10),
-        images=10_000,
+        data={"cifar10": ("cifar10", 10_000), "cifar100": ("cifar100", 10_000)},
         models={"resnet18": ("resnet18", 8)},
     ),
     "paper": Profile(
@@ -172,8 +170,8 @@ def split_slug(printed: str) -> str:
     return "-".join(re.findall(r"[a-z]+|[0-9.]+", printed.lower()))
 
 
-def partition_of(split: str, labels: np.ndarray, n: int, seed: int) -> list[np.ndarray]:
-    """The index arrays of a split by its name."""
+def partition_of(split: str, labels: np.ndarray, n: int, seed: int, centers=None) -> list[np.ndarray]:
+    """The index arrays of a split by its name; `centers` says who made each sample, for the natural split."""
     kind, *numbers = split.split("-")
     try:
         if kind == "homogeneous" and not numbers:
@@ -184,16 +182,24 @@ def partition_of(split: str, labels: np.ndarray, n: int, seed: int) -> list[np.n
             return partition.quantity_skew(labels, n, float(numbers[0]), seed)
         if kind == "imbalanced" and len(numbers) == 2:
             return partition.imbalanced(labels, n, float(numbers[0]), int(numbers[1]), seed)
+        if split == "natural" and centers is not None:
+            return partition.natural(centers, n)
+        if split == "natural-pooled" and centers is not None:  # the last participant holds everything, for comparison
+            return [*partition.natural(centers, n - 1), np.arange(labels.size)]
     except ValueError as error:
         raise ValueError(f"split {split}: {error}") from error
-    raise ValueError(f"split must be homogeneous, dirichlet-D, quantity-D or imbalanced-K-M, got {split!r}")
+    known = "homogeneous, dirichlet-D, quantity-D, imbalanced-K-M or, where the data have centers, natural"
+    raise ValueError(f"split must be {known}, got {split!r}")
 
 
 def task_of(run: Run, dataset: Dataset) -> Task:
     """The participants of a run: its images, its split, its flipped labels."""
     labels = dataset.train_labels.cpu().numpy()
-    chosen = partition.stratified_subset(labels, run.images or labels.size, run.seed)
-    parts = [chosen[part] for part in partition_of(run.split, labels[chosen], run.n, run.seed)]
+    centers = dataset.centers
+    strata = labels if centers is None else labels + dataset.num_classes * centers
+    chosen = partition.stratified_subset(strata, run.images or labels.size, run.seed)
+    centers = None if centers is None else centers[chosen]
+    parts = [chosen[part] for part in partition_of(run.split, labels[chosen], run.n, run.seed, centers)]
     flipped = {
         n: partition.flip_labels(labels[parts[n]], rate, dataset.num_classes, run.seed) for n, rate in run.flips.items()
     }
@@ -217,7 +223,7 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
         raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
     experiment, scale = EXPERIMENTS[name], PROFILES[profile]
     model, width = scale.models.get(experiment.model, (experiment.model, None))
-    dataset = scale.dataset or experiment.dataset
+    dataset, images = scale.data.get(experiment.dataset, (experiment.dataset, None))
     augmented = dataset != "digits" and (experiment.model == "resnet18" or dataset == "cifar100")
     settings = {field.name for field in fields(Options)}
     for n in experiment.n:
@@ -231,7 +237,7 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
                         if not METHODS[method].local_start:
                             options = replace(options, local_epochs=0, rounds=options.epochs)
                         run = Run(
-                            profile, dataset, model, method, split, n, seed, scale.images, options, width,
+                            profile, dataset, model, method, split, n, seed, images, options, width,
                             changes.get("flips", {}), variant,
                         )  # fmt: skip
                         if method == "standalone" and not run.flips:

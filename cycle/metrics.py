@@ -58,6 +58,17 @@ def cantelli_bound(mean: float, spread: float) -> float:
     return float(spread**2 / (spread**2 + mean**2)) if mean > 0 else float("nan")
 
 
+def balanced_accuracy(labels, predicted) -> float:
+    """Percent right, averaged over the classes in `labels`: a frequent class counts no more than a rare one."""
+    labels, predicted = np.asarray(labels), np.asarray(predicted)
+    if labels.ndim != 1 or labels.size == 0 or labels.shape != predicted.shape:
+        raise ValueError(
+            f"predicted must hold one class for each of one or more labels, got {predicted.shape} for {labels.shape}"
+        )
+    right = labels == predicted
+    return float(100 * np.mean([right[labels == label].mean() for label in np.unique(labels)]))
+
+
 def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
     """All measures at once; ddof=1 is the paper's Eq. for CGS (1/(N-1)), ddof=0 what its tables print (1/N)."""
     if ddof not in (0, 1):

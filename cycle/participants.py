@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from cycle import distillation, models, reputation
+from cycle import distillation, metrics, models, reputation
 from cycle.datasets import Dataset, Pixels
 from cycle.options import Options
 
@@ -154,11 +154,13 @@ def score(participant: Participant, epoch: int, options: Options, peers: dict[in
 
 
 @torch.inference_mode()
-def accuracy(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, pixels: Pixels) -> float:
-    """Percent of the images that the model gets right, in eval mode."""
+def accuracy(
+    model: nn.Module, images: torch.Tensor, labels: torch.Tensor, pixels: Pixels, balanced: bool = False
+) -> float:
+    """Percent of the images that the model gets right, in eval mode; `balanced`: averaged over the classes."""
     model.eval()
     chunk = 2048 if images.is_cuda else 128  # small chunks stay in a CPU's cache
-    correct = torch.zeros((), dtype=torch.long, device=images.device)
-    for part, truth in zip(images.split(chunk), labels.split(chunk), strict=True):
-        correct += (model(pixels(part)).argmax(dim=1) == truth).sum()
-    return 100 * correct.item() / len(labels)
+    predicted = torch.cat([model(pixels(part)).argmax(dim=1) for part in images.split(chunk)])
+    if balanced:
+        return metrics.balanced_accuracy(labels.cpu().numpy(), predicted.cpu().numpy())
+    return 100 * (predicted == labels).sum().item() / len(labels)

@@ -90,6 +90,14 @@ def quantity_skew(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
     )
 
 
+def natural(centers, n: int) -> list[np.ndarray]:
+    """One participant for each center, in the order of their numbers: nothing is drawn."""
+    centers = _labels(centers, n)
+    if np.unique(centers).size != n:
+        raise ValueError(f"n must be the number of centers, {np.unique(centers).size}, got {n}")
+    return [np.flatnonzero(centers == center) for center in np.unique(centers)]
+
+
 def stratified_subset(labels, size: int, seed: int) -> np.ndarray:
     """Sorted indices of `size` samples with the class proportions of the whole."""
     labels = np.asarray(labels)

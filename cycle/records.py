@@ -110,7 +110,10 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     began = time.perf_counter() - log["seconds"]
     for done in play(run.method, task, run.options, state):
         if state.epoch % TEST_EVERY == 0 or state.epoch == run.options.epochs:
-            tested = [accuracy(p.model, dataset.test_images, dataset.test_labels, p.pixels) for p in done.participants]
+            tested = [
+                accuracy(p.model, dataset.test_images, dataset.test_labels, p.pixels, dataset.balanced)
+                for p in done.participants
+            ]
             log["curve"].append({"round": done.index, "accuracy": tested})
             log["losses"].append({"round": done.index, "losses": done.losses.tolist()})
             bar.set_postfix_str("accuracy " + " ".join(f"{value:.1f}" for value in tested), refresh=False)
