@@ -10,7 +10,7 @@ import torch
 
 from cycle import datasets, experiments, records, tables
 
-BENCHMARKS = ("theory", "fhe")
+BENCHMARKS = ("round", "theory", "fhe")
 
 
 def _names(text: str) -> list[str]:

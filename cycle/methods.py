@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cycle import training
+from cycle import baselines, training
 from cycle.options import Options
 from cycle.participants import Task
 
@@ -21,6 +21,10 @@ METHODS = {
     "standalone": Method(training.standalone),
     "vpdl": Method(training.vpdl),
     "cycle": Method(training.cycle),
+    "fedavg": Method(baselines.fedavg, local_start=False, common_start=True),
+    "cffl": Method(baselines.cffl, local_start=False, common_start=True),
+    "rffl": Method(baselines.rffl, local_start=False, common_start=True),
+    "cgsv": Method(baselines.cgsv, local_start=False, common_start=True),
 }
 
 

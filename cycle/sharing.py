@@ -34,12 +34,15 @@ class Ledger:
     entries: list[tuple[int, int, int, int]] = field(default_factory=list)  # round, sender, receiver, bytes
     possible: int = 0  # what would have been sent if everybody always answered
 
-    def record(self, round_index: int, shares: np.ndarray, size) -> None:
-        """Enter one round: shares[sender, receiver], `size` bytes for a message to each receiver."""
+    def record(self, round_index: int, shares: np.ndarray, size, possible: int | None = None) -> None:
+        """Enter one round: shares[sender, receiver], `size` bytes for a message to each receiver.
+
+        `possible` messages could have been sent, by default one from everybody to everybody else.
+        """
         sizes = np.broadcast_to(size, self.participants)
         for sender, receiver in np.argwhere(shares):
             self.entries.append((round_index, int(sender), int(receiver), int(sizes[receiver])))
-        self.possible += self.participants * (self.participants - 1)
+        self.possible += self.participants * (self.participants - 1) if possible is None else possible
 
     def matrix(self, bytes: bool = False) -> np.ndarray:
         """Messages (or bytes) by [sender, receiver], summed over the rounds."""

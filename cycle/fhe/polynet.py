@@ -13,8 +13,8 @@ from cycle.fhe.params import Params
 
 AFFINE = (nn.Linear, nn.Conv2d, nn.AvgPool2d, nn.Flatten, nn.BatchNorm1d, nn.BatchNorm2d)
 MOST_WEIGHT_BITS = 24
-FEWEST_WEIGHT_BITS = 8
-SAFETY = 16.0
+FEWEST_WEIGHT_BITS = 12
+SAFETY = 16.0  # how much larger than on the evaluator's samples values may get
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class PolyNet:
             if spare < 0:
                 raise RangeExceeded(
                     f"map {index}: values of up to {bound:.3g} would wrap around the modulus; "
-                    "shrink the weights or the inputs"
+                    "shrink the weights or the inputs, or give samples if that bound is the worst case"
                 )
             plan.append((_rounded(weights, weight_bits), bias, weight_bits))
         return plan

@@ -1,0 +1,216 @@
+"""Federated baselines with a server: FedAvg and the fairness-aware CFFL, RFFL and CGSV. One generator each.
+
+Written from the papers' and original codes' rules. A round: everybody trains locally, uploads its update, the server
+aggregates, scores, and gives back what each deserves. Updates are lists of tensors, one for each parameter.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from cycle import sharing
+from cycle.options import Options
+from cycle.participants import SCORE, Participant, Task, accuracy, learn, stream
+from cycle.training import Round, State
+
+GAMMA = 0.15  # CGSV, RFFL: norm of an uploaded update
+REWARD_BETA = 1.0  # CGSV: sharpness of the reward (not given in the paper)
+MEMORY = 0.95  # CGSV, RFFL: momentum of the server's reputation
+FLOOR = 1e-3  # CGSV: no reputation falls below
+THRESHOLD = 1 / 3  # CFFL, RFFL: whoever has less than a third of an equal share is removed
+PATIENCE = 10  # RFFL: rounds before anybody is removed
+CLIP = 1e-3  # CFFL: largest element of an update
+UPLOAD = 0.1  # CFFL: fraction of each tensor that is uploaded
+VALIDATION = 1000  # CFFL: training images of all participants on which the server judges an upload
+
+Update = list[torch.Tensor]
+
+
+def largest(tensor: torch.Tensor, fraction: float) -> torch.Tensor:
+    """The ceil(fraction n) entries of largest magnitude, zero elsewhere."""
+    keep = int(np.ceil(min(max(fraction, 0.0), 1.0) * tensor.numel()))
+    flat = tensor.flatten()
+    chosen = flat.abs().topk(keep).indices
+    return torch.zeros_like(flat).scatter(0, chosen, flat[chosen]).view_as(tensor)
+
+
+def flat(update: Update) -> torch.Tensor:
+    return torch.cat([part.flatten() for part in update])
+
+
+def cosine(a: Update, b: Update) -> float:
+    return float(torch.nn.functional.cosine_similarity(flat(a), flat(b), dim=0))
+
+
+def weighted_sum(updates: list[Update], weights) -> Update:
+    """sum_i weight_i update_i, tensor by tensor."""
+    return [
+        sum(float(w) * part for w, part in zip(weights, parts, strict=True)) for parts in zip(*updates, strict=True)
+    ]
+
+
+def normalised(update: Update) -> Update:
+    """CGSV: the update scaled to norm GAMMA."""
+    scale = GAMMA / (flat(update).norm() + 1e-7)
+    return [part * scale for part in update]
+
+
+def clipped(update: Update) -> Update:
+    """RFFL: the update scaled down to norm GAMMA if it is longer."""
+    scale = (GAMMA / (flat(update).norm() + 1e-7)).clamp(max=1)
+    return [part * scale for part in update]
+
+
+def cgsv_reputation(previous: np.ndarray, similarity: np.ndarray) -> np.ndarray:
+    """CGSV: r <- 0.95 r + 0.05 cos(u_i, u_N), at least FLOOR, summing to one."""
+    mixed = np.maximum(MEMORY * previous + (1 - MEMORY) * similarity, FLOOR)
+    return mixed / mixed.sum()
+
+
+def cgsv_share(reputation: np.ndarray) -> np.ndarray:
+    """CGSV: q_i = tanh(beta r_i) / max_j tanh(beta r_j)."""
+    sharpened = np.tanh(REWARD_BETA * reputation)
+    return sharpened / sharpened.max()
+
+
+def rffl_reputation(previous: np.ndarray, similarity: np.ndarray, present: np.ndarray, t: int) -> np.ndarray:
+    """RFFL: the same momentum without a floor; after PATIENCE rounds the unworthy leave for good (reputation 0)."""
+    mixed = np.where(present, np.maximum(MEMORY * previous + (1 - MEMORY) * similarity, 0), 0)
+    mixed = mixed / mixed.sum()
+    if t >= PATIENCE:
+        mixed = np.where(mixed < THRESHOLD / present.sum(), 0, mixed)
+    return mixed / mixed.sum()
+
+
+def cffl_credibility(previous: np.ndarray, scores: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """CFFL: c <- 0.8 c + 0.2 share of validation accuracy, sharpened by sinh(5 c); the unworthy leave for good."""
+    mixed = np.where(present, 0.8 * previous + 0.2 * scores / scores[present].sum(), 0)
+    sharpened = np.where(present, np.sinh(5 * mixed), 0)
+    credibility = sharpened / sharpened.sum()
+    credibility = np.where(credibility < THRESHOLD / present.sum(), 0, credibility)
+    return credibility / credibility.sum()
+
+
+@torch.no_grad()
+def _parameters(participant: Participant) -> Update:
+    return [parameter.detach().clone() for parameter in participant.model.parameters()]
+
+
+@torch.no_grad()
+def _set(model: torch.nn.Module, *terms: Update) -> None:
+    for parameter, *parts in zip(model.parameters(), *terms, strict=True):
+        parameter.copy_(sum(parts))
+
+
+def _local(participant: Participant, epoch: int, options: Options) -> tuple[torch.Tensor, Update, Update]:
+    """One local epoch with a fresh optimiser: losses, parameters before, update."""
+    participant.optimizer.state.clear()
+    before = _parameters(participant)
+    losses = learn(participant, epoch, options)
+    return losses, before, [a - b for a, b in zip(_parameters(participant), before, strict=True)]
+
+
+def _server_round(state: State, task: Task, losses, present, upload_bytes, download_bytes) -> Round:
+    """Books uploads to and downloads from the server (the last row and column of the ledger)."""
+    if state.ledger.participants == task.n:
+        state.ledger = sharing.Ledger(task.n + 1)
+    for index, size in (((slice(0, task.n), task.n), upload_bytes), ((task.n, slice(0, task.n)), download_bytes)):
+        shares = np.zeros((task.n + 1, task.n + 1), dtype=bool)
+        shares[index] = present
+        state.ledger.record(state.epoch, shares, size, possible=task.n)
+    state.epoch += 1
+    return Round(state.epoch - 1, state.participants, torch.stack(losses), state.ledger)
+
+
+def _size(participant: Participant, fraction=1.0) -> int:
+    return int(sum(np.ceil(fraction * p.numel()) for p in participant.model.parameters())) * 4
+
+
+def fedavg(task: Task, options: Options, state: State) -> Iterator[Round]:
+    """FedAvg: everybody gets the size-weighted mean of all models, BatchNorm buffers included."""
+    sizes = np.array([participant.size for participant in state.participants], dtype=float)
+    weights = sizes / sizes.sum()
+    full = _size(state.participants[0])
+    while state.epoch < options.epochs:
+        losses = [_local(participant, state.epoch, options)[0] for participant in state.participants]
+        states = [participant.model.state_dict() for participant in state.participants]
+        mean = {
+            key: sum(float(w) * s[key].double() for w, s in zip(weights, states, strict=True)).to(first.dtype)
+            for key, first in states[0].items()
+        }
+        for participant in state.participants:
+            participant.model.load_state_dict(mean)
+        yield _server_round(state, task, losses, True, full, full)
+
+
+def cgsv(task: Task, options: Options, state: State) -> Iterator[Round]:
+    """CGSV (Xu et al., 2021): normalised updates, cosine as Shapley value, sparsified rewards."""
+    sizes = np.array([participant.size for participant in state.participants], dtype=float)
+    full = _size(state.participants[0])
+    while state.epoch < options.epochs:
+        local = [_local(participant, state.epoch, options) for participant in state.participants]
+        updates = [normalised(update) for _, _, update in local]
+        reputation = state.memory.get("reputation")
+        total = weighted_sum(updates, sizes / sizes.sum() if reputation is None else reputation)
+        similarity = np.array([cosine(update, total) for update in updates])
+        reputation = cgsv_reputation(np.zeros(task.n) if reputation is None else reputation, similarity)
+        state.memory["reputation"], share = reputation, cgsv_share(reputation)
+        for participant, (_, before, _), q in zip(state.participants, local, share, strict=True):
+            _set(participant.model, before, [largest(part, q) for part in total])
+        download = [_size(p, q) for p, q in zip(state.participants, share, strict=True)] + [full]
+        yield _server_round(state, task, [losses for losses, _, _ in local], True, full, download)
+
+
+def rffl(task: Task, options: Options, state: State) -> Iterator[Round]:
+    """RFFL (Xu and Lyu, 2020): clipped updates, the own one is kept, the unworthy are removed."""
+    sizes = np.array([participant.size for participant in state.participants], dtype=float)
+    full = _size(state.participants[0])
+    while state.epoch < options.epochs:
+        local = [_local(participant, state.epoch, options) for participant in state.participants]
+        updates = [clipped(update) for _, _, update in local]
+        reputation = state.memory.get("reputation")
+        present = np.ones(task.n, dtype=bool) if reputation is None else reputation > 0
+        total = weighted_sum(updates, sizes / sizes.sum() if reputation is None else reputation)
+        similarity = np.array([cosine(update, total) for update in updates])
+        previous = np.zeros(task.n) if reputation is None else reputation
+        reputation = rffl_reputation(previous, similarity, present, state.epoch)
+        state.memory["reputation"], share = reputation, reputation / reputation.max()
+        for participant, (_, before, _), own, q in zip(state.participants, local, updates, share, strict=True):
+            _set(participant.model, before, own, [largest(part, q) for part in total])
+        download = [_size(p, q) for p, q in zip(state.participants, share, strict=True)] + [full]
+        yield _server_round(state, task, [losses for losses, _, _ in local], reputation > 0, full, download)
+
+
+def cffl(task: Task, options: Options, state: State) -> Iterator[Round]:
+    """CFFL (Lyu et al., 2020): the server judges each upload by validation accuracy and answers accordingly."""
+    device = task.dataset.train_images.device
+    with stream(device, task.seed, SCORE, task.n):
+        everything = torch.cat([torch.from_numpy(part) for part in task.parts]).to(device)
+        rows = everything[torch.randperm(len(everything), device=device)[:VALIDATION]]
+    images, labels = task.dataset.train_images[rows], task.dataset.train_labels[rows]
+    server = task.participants(options, common_start=True)[0]
+    if "server" in state.memory:
+        server.model.load_state_dict(state.memory["server"])
+    upload_bytes = _size(server, UPLOAD)
+    while state.epoch < options.epochs:
+        local = [_local(participant, state.epoch, options) for participant in state.participants]
+        updates = [[part.clamp(-CLIP, CLIP) for part in update] for _, _, update in local]
+        uploads = [[largest(part, UPLOAD) for part in update] for update in updates]
+        previous = state.memory.get("credibility", np.full(task.n, 1 / task.n))
+        present, base = previous > 0, _parameters(server)
+        scores = np.zeros(task.n)
+        for n in np.flatnonzero(present):
+            _set(server.model, base, uploads[n])
+            scores[n] = accuracy(server.model, images, labels, server.pixels)
+        credibility = cffl_credibility(previous, scores, present)
+        total = weighted_sum(uploads, credibility > 0)
+        _set(server.model, base, total)
+        state.memory = {"credibility": credibility, "server": server.model.state_dict()}
+        for n, (participant, (_, before, _)) in enumerate(zip(state.participants, local, strict=True)):
+            download = [largest(part, credibility[n]) for part in total]
+            if credibility[n] > 0:  # what it sent itself is in its own update already
+                download = [d - torch.where(d != 0, u, 0) for d, u in zip(download, uploads[n], strict=True)]
+            _set(participant.model, before, updates[n], download)
+        sizes = [_size(p, c) for p, c in zip(state.participants, credibility, strict=True)] + [upload_bytes]
+        yield _server_round(state, task, [losses for losses, _, _ in local], credibility > 0, upload_bytes, sizes)
