@@ -76,6 +76,15 @@ def test_networks_that_cannot_be_folded_are_refused():
         PolyNet.from_torch(broken, (3,))
 
 
+def test_a_container_with_its_own_forward_is_refused():
+    class Residual(nn.Sequential):
+        def forward(self, x):
+            return x + super().forward(x)
+
+    with pytest.raises(errors.UnsupportedLayer, match="Residual"):
+        PolyNet.from_torch(nn.Sequential(Residual(nn.Linear(3, 3)), nn.Linear(3, 2)), (3,))
+
+
 def test_the_books_polynomial_network_is_accepted():
     assert PolyNet.from_torch(build("poly_mlp", (1, 8, 8), 10), (1, 8, 8)).depth == 1
     with pytest.raises(errors.UnsupportedLayer, match="ReLU"):

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cycle.fhe.errors import DepthExceeded, InputRefused, RangeExceeded, UnsupportedLayer
+from cycle.fhe.errors import DepthExceeded, FHEError, InputRefused, RangeExceeded, UnsupportedLayer
 from cycle.fhe.params import Params
 
 AFFINE = (nn.Linear, nn.Conv2d, nn.AvgPool2d, nn.Flatten, nn.BatchNorm1d, nn.BatchNorm2d)
@@ -49,7 +49,7 @@ class PolyNet:
         sample; centred: subtract the mean over classes, which no softmax notices; samples: see above.
         """
         if not temperature > 0:
-            raise UnsupportedLayer(f"temperature must be positive, got {temperature}")
+            raise FHEError(f"temperature must be positive, got {temperature}")
         stages = [[]]
         for layer in _layers(module):
             if type(layer).__name__ == "Square":
@@ -106,12 +106,12 @@ class PolyNet:
 
 def _layers(module):
     """Leaf layers in the order of execution, or a refusal that names the first one that cannot be used."""
-    if isinstance(module, nn.Sequential):
+    if type(module) is nn.Sequential:  # a subclass may have a forward of its own; the same holds for layers
         return [leaf for child in module for leaf in _layers(child)]
     name = type(module).__name__
     if name == "Square":
         return [module]
-    if not isinstance(module, AFFINE):
+    if type(module) not in AFFINE:
         kinds = ", ".join(kind.__name__ for kind in AFFINE)
         raise UnsupportedLayer(f"layer {name} cannot be evaluated under encryption; use {kinds}, Square in Sequential")
     if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d) and module.running_mean is None:
