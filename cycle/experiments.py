@@ -51,7 +51,10 @@ class Run:
         return replace(self, method="standalone", variant="", flips={}, options=plain)
 
 
-COLLABORATION = ("temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples")
+COLLABORATION = (
+    "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
+    "topology", "beta", "local_steps", "evaluation", "link_rule", "alignment", "mix_buffers", "participation",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,8 @@ class Experiment:
     model: str = "resnet18"
     dataset: str = "cifar10"
     n: tuple[int, ...] = (5,)
-    variants: dict[str, dict] = field(default_factory=lambda: {"": {}})  # file name part: options or flips to change
+    # file name part: options to change; also `flips`, `local_start` (as of a method), `methods` (only for these)
+    variants: dict[str, dict] = field(default_factory=lambda: {"": {}})
 
 
 FIVE_SPLITS = ("imbalanced-0.6-1", "homogeneous", "imbalanced-0.8-1", "dirichlet-0.5", "imbalanced-0.35-2")
@@ -110,6 +114,18 @@ def _flips(participants):
         f"flip{rate}x{len(participants)}" if rate else "": {"flips": {n: rate for n in participants} if rate else {}}
         for rate in FLIP_RATES
     }
+
+
+READINGS = {  # of the gossip algorithm, where the paper is silent; every run is tested before and after mixing
+    "": {},
+    "steps5": {"local_steps": 5},
+    "steps1": {"local_steps": 1},
+    "warm": {"local_start": True},
+    "relative": {"link_rule": "relative", "methods": ("cycle-gossip",)},
+    "relative-steps5": {"link_rule": "relative", "local_steps": 5, "methods": ("cycle-gossip",)},
+    "relative-steps1": {"link_rule": "relative", "local_steps": 1, "methods": ("cycle-gossip",)},
+    "updates": {"alignment": "updates", "methods": ("cycle-gossip",)},
+}
 
 
 EXPERIMENTS = {
@@ -161,6 +177,21 @@ EXPERIMENTS = {
         ("homogeneous",),
         methods=("standalone", "cycle"),
         variants=_flips((3, 4)),
+    ),
+    "gossip-readings": Experiment(
+        "Which reading of Gossip-SGD fits the printed rows: CIFAR-10",
+        ("noofparticipantsv3-part1",),
+        ("dirichlet-0.5", "homogeneous"),
+        methods=("standalone", "gossip", "cycle-gossip"),
+        model="cnn",
+        variants=READINGS,
+    ),
+    "gossip-buffers": Experiment(
+        "The same with BatchNorm, its buffers mixed or local: CIFAR-10",
+        ("noofparticipantsv3-part1",),
+        ("dirichlet-0.5",),
+        methods=("standalone", "gossip", "cycle-gossip"),
+        variants={"": {}, "local-buffers": {"mix_buffers": False}},
     ),
 }
 
@@ -231,10 +262,12 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
             for seed in seeds:
                 for method in _chosen(methods, experiment.methods, "methods"):
                     for variant, changes in experiment.variants.items():
+                        if method not in changes.get("methods", experiment.methods):
+                            continue
                         changed = {key: value for key, value in changes.items() if key in settings}
                         changed = scale.changes.get(model, {}) | changed
                         options = replace(scale.options, augment=augmented, **changed)
-                        if not METHODS[method].local_start:
+                        if not changes.get("local_start", METHODS[method].local_start):
                             options = replace(options, local_epochs=0, rounds=options.epochs)
                         run = Run(
                             profile, dataset, model, method, split, n, seed, images, options, width,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cycle import baselines, training
+from cycle import baselines, gossip_training, training
 from cycle.options import Options
 from cycle.participants import Task
 
@@ -25,6 +25,8 @@ METHODS = {
     "cffl": Method(baselines.cffl, local_start=False, common_start=True),
     "rffl": Method(baselines.rffl, local_start=False, common_start=True),
     "cgsv": Method(baselines.cgsv, local_start=False, common_start=True),
+    "gossip": Method(gossip_training.gossip, local_start=False, common_start=True),
+    "cycle-gossip": Method(gossip_training.cycle_gossip, local_start=False, common_start=True),
 }
 
 

@@ -2,6 +2,13 @@
 
 from dataclasses import dataclass, fields
 
+CHOICES = {
+    "normalisation": ("mean", "per_peer"),
+    "evaluation": ("after", "before"),
+    "link_rule": ("weight", "relative"),
+    "alignment": ("gradients", "updates"),
+}
+
 
 @dataclass(frozen=True)
 class Options:
@@ -24,21 +31,32 @@ class Options:
     tau_max: float = 0.75
     period: int = 5  # R: everybody answers everybody, and is scored, every R rounds
     score_samples: int = 512  # own training samples on which both gradients are taken
+    topology: str = "complete"  # gossip: complete, ring, exponential, exponential-undirected or graph6:...
+    beta: float = 15.0  # sharpness of the softmax over alignments
+    local_steps: int = 0  # minibatches between two mixings; 0: the whole epoch
+    evaluation: str = "after"  # the round's mixing, or "before" it: which models are tested
+    link_rule: str = "weight"  # i sends to j with probability w_ij; "relative": w_ij / max_j w_ij
+    alignment: str = "gradients"  # what is compared; "updates": the local steps just made
+    mix_buffers: bool = True  # BatchNorm's running means and variances are averaged too
+    participation: float = 1.0  # fraction of the participants drawn for each round
 
     def __post_init__(self):
         positive = ("batch_size", "lr", "lr_decay", "lr_every", "temperature", "period", "score_samples")
         for name in positive:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        for name in ("local_epochs", "rounds", "momentum", "weight_decay", "lambda_0"):
+        for name in ("local_epochs", "rounds", "momentum", "weight_decay", "lambda_0", "beta", "local_steps"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must be zero or positive, got {getattr(self, name)}")
         if self.epochs < 1:
             raise ValueError("local_epochs + rounds must be at least 1")
-        if self.normalisation not in ("mean", "per_peer"):
-            raise ValueError(f"normalisation must be 'mean' or 'per_peer', got {self.normalisation!r}")
+        for name, choices in CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
         if not 0 <= self.alpha <= 1:
             raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
+        if not 0 < self.participation <= 1:
+            raise ValueError(f"participation must be in (0, 1], got {self.participation}")
         if not self.tau_opt < self.tau_max:
             raise ValueError(f"tau_opt must be less than tau_max, got {self.tau_opt} and {self.tau_max}")
 

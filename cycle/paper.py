@@ -8,7 +8,13 @@ import pandas as pd
 from cycle.experiments import EXPERIMENTS, split_slug
 
 PRINTED = Path(__file__).parent / "data" / "paper_tables.csv"
-METHOD_NAMES = {"standalone": ("SA",), "vpdl": ("VPDL",), "cycle": ("CYCle", "CYCle[PDL]")}
+METHOD_NAMES = {
+    "standalone": ("SA",),
+    "vpdl": ("VPDL",),
+    "cycle": ("CYCle", "CYCle[PDL]"),
+    "gossip": ("DSGD",),
+    "cycle-gossip": ("CYCle[Gossip]",),
+}
 MODEL_NAMES = {"resnet18": "ResNet18", "cnn": "CNN"}
 DATASET_NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
 

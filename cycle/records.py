@@ -110,11 +110,11 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     began = time.perf_counter() - log["seconds"]
     for done in play(run.method, task, run.options, state):
         if state.epoch % TEST_EVERY == 0 or state.epoch == run.options.epochs:
-            tested = [
-                accuracy(p.model, dataset.test_images, dataset.test_labels, p.pixels, dataset.balanced)
-                for p in done.participants
-            ]
-            log["curve"].append({"round": done.index, "accuracy": tested})
+            test = dataset.test_images, dataset.test_labels, done.participants[0].pixels, dataset.balanced
+            points = {point: [accuracy(model, *test) for model in models] for point, models in done.models.items()}
+            tested = next(iter(points.values()))
+            more = {"points": points} if len(points) > 1 else {}
+            log["curve"].append({"round": done.index, "accuracy": tested, **more})
             log["losses"].append({"round": done.index, "losses": done.losses.tolist()})
             bar.set_postfix_str("accuracy " + " ".join(f"{value:.1f}" for value in tested), refresh=False)
         if done.scored:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
+from torch import nn
 
 from cycle import reputation, sharing
 from cycle.options import Options
@@ -25,6 +26,10 @@ class Round:
     reputation: np.ndarray | None = None  # [scorer, scored]
     shares: np.ndarray | None = None  # [sender, receiver]
     scored: bool = False  # whether the reputation was recalibrated in this round
+    models: dict[str, list[nn.Module]] | None = None  # to be tested, by evaluation point; the first point counts
+
+    def __post_init__(self):
+        self.models = self.models or {"own": [participant.model for participant in self.participants]}
 
 
 @dataclass

@@ -1,0 +1,149 @@
+"""Who averages with whom: topologies, mixing matrices, spectral gap, CYCle's dynamic mixing, a dense reference.
+
+Graphs and matrices are [receiver, sender]: row i is what i makes of its neighbours. Shares are [sender, receiver].
+"""
+
+from collections.abc import Iterator
+
+import networkx as nx
+import numpy as np
+
+from cycle import reputation, sharing
+
+TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
+LINK_RULES = ("weight", "relative")
+
+
+def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:
+    """Bool [receiver, sender] without self loops: a named topology, `graph6:...` text, or any networkx graph.
+
+    `exponential` is directed, i sends to i + 2^k mod n; an edge u -> v of a directed networkx graph: u sends to v.
+    """
+    graph = _named(name, n) if isinstance(name, str) else name
+    if not isinstance(graph, nx.Graph):
+        raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)}, graph6:... or a networkx graph, got {name!r}")
+    if n is not None and len(graph) != n:
+        raise ValueError(f"n must be the number of nodes of the graph ({len(graph)}), got {n}")
+    links = nx.to_numpy_array(graph, weight=None).T > 0
+    np.fill_diagonal(links, False)
+    return links
+
+
+def _named(name, n):
+    if name.startswith("graph6:"):
+        try:
+            return nx.from_graph6_bytes(name.removeprefix("graph6:").encode())
+        except (nx.NetworkXError, ValueError, IndexError) as error:
+            raise ValueError(f"name must hold a graph in graph6 text after 'graph6:', got {name!r}") from error
+    if name not in TOPOLOGIES:
+        raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)} or graph6:..., got {name!r}")
+    if not (isinstance(n, (int, np.integer)) and n >= 2):
+        raise ValueError(f"n must be a whole number of at least 2 participants, got {n}")
+    if name == "complete":
+        return nx.complete_graph(n)
+    if name == "ring":
+        return nx.cycle_graph(n)
+    graph = nx.DiGraph() if name == "exponential" else nx.Graph()
+    graph.add_nodes_from(range(n))
+    jumps = [2**k for k in range(int(n - 1).bit_length())]
+    graph.add_edges_from((i, (i + jump) % n) for i in range(n) for jump in jumps)
+    return graph
+
+
+def mixing_matrix(adjacency, weights: str = "uniform") -> np.ndarray:
+    """W of the paper, w_ij = 1 / (|N(i)| + 1), or `metropolis`: 1 / (1 + max(deg_i, deg_j)), doubly stochastic."""
+    links = _square(adjacency, "adjacency").astype(bool)
+    np.fill_diagonal(links, False)
+    degree = links.sum(axis=1)
+    if weights == "uniform":
+        return (links | np.eye(len(links), dtype=bool)) / (degree[:, None] + 1)
+    if weights != "metropolis":
+        raise ValueError(f"weights must be 'uniform' or 'metropolis', got {weights!r}")
+    if (links != links.T).any():
+        raise ValueError("adjacency must be symmetric for metropolis weights")
+    W = links / (1 + np.maximum(degree[:, None], degree[None, :]))
+    return W + np.diag(1 - W.sum(axis=1))
+
+
+def spectral_gap(W) -> float:
+    """1 - |lambda_2|: each mixing shrinks the disagreement by about this fraction; 1 agrees at once, 0 never."""
+    moduli = np.sort(np.abs(np.linalg.eigvals(_square(W, "W"))))
+    return float(1 - moduli[-2]) if len(moduli) > 1 else 1.0
+
+
+def masked_mixing(W, shares) -> np.ndarray:
+    """W~ = W * S^T with every S_ii = 1, rows normalised; shares[sender, receiver] says who sent to whom.
+
+    Whoever heard nothing, and gives itself no weight, keeps its own model.
+    """
+    W, shares = _square(W, "W"), _square(shares, "shares").astype(bool)
+    if W.shape != shares.shape:
+        raise ValueError(f"shares must have the shape of W, {W.shape}, got {shares.shape}")
+    if not (W >= 0).all():
+        raise ValueError("W must not be negative")
+    heard = W * (shares.T | np.eye(len(W), dtype=bool))
+    silent = heard.sum(axis=1) == 0
+    heard[silent, silent] = 1
+    return heard / heard.sum(axis=1, keepdims=True)
+
+
+def reweigh(W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5) -> np.ndarray:
+    """Algorithm 3, lines 4-8: w_ij <- alpha w_ij + (1 - alpha) softmax_j(beta s_ij) for neighbours, rows normalised.
+
+    The own weight w_ii takes no part in the average, so only normalisation moves it; rows without neighbours stay.
+    """
+    W, neighbours = _square(W, "W"), _square(neighbours, "neighbours").astype(bool)
+    linked = neighbours.any(axis=1)
+    if not linked.any():
+        return W.copy()
+    # The softmax needs a neighbour in each row; what it makes of rows that have none is not used.
+    fresh = reputation.alignment_softmax(alignment, neighbours | ~linked[:, None], beta)
+    moved = np.where(neighbours, reputation.update(W, fresh, alpha), W)
+    return moved / moved.sum(axis=1, keepdims=True)
+
+
+def link_probabilities(W, rule: str = "weight") -> np.ndarray:
+    """How probably i sends to j: w_ij itself (Algorithm 3), or `relative`, w_ij / max_j w_ij over the others."""
+    W = _square(W, "W")
+    if rule not in LINK_RULES:
+        raise ValueError(f"rule must be one of {', '.join(LINK_RULES)}, got {rule!r}")
+    others = W * ~np.eye(len(W), dtype=bool)
+    if rule == "weight":
+        return others
+    largest = others.max(axis=1, keepdims=True)
+    return np.divide(others, largest, out=np.zeros_like(others), where=largest > 0)
+
+
+def submixing(W, present) -> tuple[np.ndarray, np.ndarray]:
+    """The mixing matrix among those present, rows normalised, and the weight that each row had on them."""
+    block = _square(W, "W")[np.ix_(present, present)]
+    weight = block.sum(axis=1, keepdims=True)
+    if not (weight > 0).all():
+        raise ValueError("W must give everybody present a positive weight on itself or on somebody else present")
+    return block / weight, weight
+
+
+def reference(x, gradient, links, lr, rounds, beta=None, alpha=0.5, period=5, rng=None) -> Iterator[tuple]:
+    """Algorithm 3 on a dense matrix: yields x^(t+1/2), x^(t+1) and W of each round; beta=None is plain Gossip-SGD.
+
+    Row i of x is participant i, gradient(i, x_i) its gradient there, links an adjacency.
+    """
+    W = mixing_matrix(links)
+    for t in range(rounds):
+        g = np.stack([gradient(i, row) for i, row in enumerate(x)])
+        if beta is not None and t % period == 0:
+            unit = g / np.linalg.norm(g, axis=1, keepdims=True)
+            W = reweigh(W, (1 + unit @ unit.T) / 2, links, beta, alpha)
+        half = x - lr * g
+        shares = links.T if beta is None else sharing.draw_shares(W, t, None, rng)
+        x = masked_mixing(W, shares) @ half
+        yield half, x, W
+
+
+def _square(matrix, name):
+    matrix = np.array(matrix)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise ValueError(f"{name} must be a square matrix, got shape {matrix.shape}")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} must be finite")
+    return matrix
