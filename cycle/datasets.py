@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from cycle import fetch
+from cycle import fedisic, fetch
 
 DIGITS_TEST_PER_CLASS = 50
 
@@ -73,14 +73,42 @@ def _cifar100():
     return _dataset("cifar100", arrays, 100, tuple(scaled.mean(0)), tuple(scaled.std(0)), 255.0, digest)
 
 
-DATASETS = {"digits": _digits, "cifar10": _cifar10, "cifar100": _cifar100}
+def _fedisic(location=None):
+    """The real skin lesions, with ImageNet's mean and deviation, which the pretrained EfficientNet expects."""
+    arrays, centers = fedisic.real(location)
+    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+    plain = _dataset("fedisic", arrays, len(fedisic.CLASSES), mean, std, 255.0, fetch.content_hash(arrays))
+    return replace(plain, centers=centers, balanced=True)
 
 
-def load(name: str = "digits", device=None) -> Dataset:
-    """The data set by name, verified, on the device (default: CUDA where there is one)."""
+def _fedisic_synthetic():
+    """Drawn pictures in the true numbers of Fed-ISIC2019: a stand-in, called synthetic wherever it appears."""
+    arrays, centers = fedisic.synthetic()
+    mean, std = (0.6376, 0.4928, 0.4626), (0.2138, 0.1733, 0.1613)
+    plain = _dataset("fedisic-synthetic", arrays, len(fedisic.CLASSES), mean, std, 255.0, fetch.content_hash(arrays))
+    return replace(plain, centers=centers, balanced=True)
+
+
+DATASETS = {
+    "digits": _digits,
+    "cifar10": _cifar10,
+    "cifar100": _cifar100,
+    "fedisic": _fedisic,
+    "fedisic-synthetic": _fedisic_synthetic,
+}
+
+
+def load(name: str = "digits", device=None, location=None) -> Dataset:
+    """The data set by name, verified, on the device (default: CUDA where there is one).
+
+    `location` is where the images of `fedisic` lie; by default the variable CYCLE_FEDISIC, else FLamby's own setting.
+    """
     if name not in DATASETS:
         raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, got {name!r}")
-    return DATASETS[name]().to(default_device() if device is None else device)
+    if location is not None and name != "fedisic":
+        raise ValueError(f"location is for the data set fedisic only, got {location!r} with {name}")
+    loaded = DATASETS[name]() if location is None else DATASETS[name](location)
+    return loaded.to(default_device() if device is None else device)
 
 
 def default_device() -> torch.device:

@@ -72,19 +72,27 @@ PROFILES = {
     "smoke": Profile(
         "digits, seconds on a CPU; what the chapters run live",
         Options(local_epochs=10, rounds=20, batch_size=32, lr_every=10, score_samples=256),
-        data={"cifar10": ("digits", 400), "cifar100": ("digits", 400)},
-        models={"cnn": ("mlp", None), "resnet18": ("mlp", None)},
+        data={"cifar10": ("digits", 400), "cifar100": ("digits", 400), "fedisic": ("fedisic-synthetic", 2000)},
+        models={"cnn": ("mlp", None), "resnet18": ("mlp", None), "efficientnet_b0": ("cnn", None)},
+        changes={"cnn": {"lr": 0.03}},
     ),
     "laptop": Profile(
         "real CIFAR-10, 10,000 images, 10 local epochs and 30 rounds; minutes a run on one core",
         Options(local_epochs=10, rounds=30, batch_size=64, lr=0.03, lr_every=10),
-        data={"cifar10": ("cifar10", 10_000), "cifar100": ("cifar100", 10_000)},
-        models={"resnet18": ("resnet18", 8)},
+        data={
+            "cifar10": ("cifar10", 10_000),
+            "cifar100": ("cifar100", 10_000),
+            "fedisic": ("fedisic-synthetic", None),
+        },
+        models={"resnet18": ("resnet18", 8), "efficientnet_b0": ("cnn", None)},
     ),
     "paper": Profile(
         "the paper's exact setting; ResNet-18 wants a GPU",
         Options(),
-        changes={"cnn": {"lr": 0.05}},  # at the printed 0.1 participants with 5,000 images die (stay at 10 %)
+        changes={
+            "cnn": {"lr": 0.05},  # at the printed 0.1 participants with 5,000 images die (stay at 10 %)
+            "efficientnet_b0": {"batch_size": 32},
+        },
     ),
 }
 
@@ -163,6 +171,24 @@ EXPERIMENTS = {
         "More imbalanced splits: CIFAR-10",
         ("imbstudy",),
         ("imbalanced-0.4-1", "imbalanced-0.12-1", "imbalanced-0.41-2", "imbalanced-0.23-2", "imbalanced-0.14-2"),
+    ),
+    "fed-isic": Experiment(
+        "Fed-ISIC2019, six centers; below `paper` on the synthetic stand-in",
+        ("cycle-gossip-sgd-mcg-cgs",),
+        ("natural",),
+        methods=("standalone",),
+        model="efficientnet_b0",
+        dataset="fedisic",
+        n=(6,),
+    ),
+    "fed-isic-pooled": Experiment(
+        "Fed-ISIC2019: each center alone and, as a seventh participant, all data in one place",
+        (),
+        ("natural-pooled",),
+        methods=("standalone",),
+        model="efficientnet_b0",
+        dataset="fedisic",
+        n=(7,),
     ),
     "free-riders": Experiment(
         "One participant with flipped labels: CIFAR-10, homogeneous",
@@ -255,7 +281,7 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
     experiment, scale = EXPERIMENTS[name], PROFILES[profile]
     model, width = scale.models.get(experiment.model, (experiment.model, None))
     dataset, images = scale.data.get(experiment.dataset, (experiment.dataset, None))
-    augmented = dataset != "digits" and (experiment.model == "resnet18" or dataset == "cifar100")
+    augmented = dataset != "digits" and (model in ("resnet18", "efficientnet_b0") or dataset == "cifar100")
     settings = {field.name for field in fields(Options)}
     for n in experiment.n:
         for split in _chosen(splits, experiment.splits, "splits"):

@@ -1,7 +1,13 @@
 """The networks of the paper, at any width that fits the machine. Convolutional ones are laid out channels-last."""
 
+import functools
+import logging
+import socket
+
 import torch
 from torch import nn
+
+log = logging.getLogger("cycle")
 
 
 class Square(nn.Module):
@@ -78,13 +84,56 @@ def resnet18(in_shape, num_classes, width=64) -> nn.Module:
     return model
 
 
-MODELS = {"mlp": mlp, "poly_mlp": poly_mlp, "cnn": cnn, "resnet18": resnet18}
+@functools.cache
+def _imagenet_weights() -> dict | None:
+    """EfficientNet-B0's published weights, from torchvision's cache or the internet; None, and a message, otherwise."""
+    from cycle.vision import torchvision
+
+    weights, previous = torchvision.models.EfficientNet_B0_Weights.IMAGENET1K_V1, socket.getdefaulttimeout()
+    socket.setdefaulttimeout(30)
+    try:
+        return weights.get_state_dict(progress=False, check_hash=True)
+    except (OSError, RuntimeError) as error:  # not reachable, or not the file that torchvision expects
+        log.warning("EfficientNet-B0 starts from random weights; %s cannot be had (%s)", weights.url, error)
+        return None
+    finally:
+        socket.setdefaulttimeout(previous)
+
+
+def efficientnet_b0(in_shape, num_classes) -> nn.Module:
+    """EfficientNet-B0 with a new last layer; pretrained on ImageNet where the weights can be had, else random."""
+    from cycle.vision import torchvision
+
+    if in_shape[0] != 3 or min(in_shape[1:]) < 32:
+        raise ValueError(f"in_shape: efficientnet_b0 needs colour images of at least 32 x 32 pixels, got {in_shape}")
+    model = torchvision.models.efficientnet_b0(num_classes=num_classes)
+    weights = _imagenet_weights()
+    if weights is not None:
+        last = {name: value for name, value in model.state_dict().items() if name.startswith("classifier")}
+        model.load_state_dict(weights | last)
+    return model
+
+
+def starting_weights(name: str) -> str:
+    """What a freshly built model knows, for the record: `random` or `imagenet`."""
+    return "imagenet" if name == "efficientnet_b0" and _imagenet_weights() is not None else "random"
+
+
+MODELS = {
+    "mlp": mlp,
+    "poly_mlp": poly_mlp,
+    "cnn": cnn,
+    "resnet18": resnet18,
+    "efficientnet_b0": efficientnet_b0,
+}
 
 
 def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: int | None = None) -> nn.Module:
     """A freshly initialised model by name; in_shape is (channels, height, width of the image)."""
     if name not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}, got {name!r}")
+    if name == "efficientnet_b0" and width is not None:
+        raise ValueError(f"width must be None for efficientnet_b0, whose size is fixed, got {width}")
     options = {} if width is None else {"width": width}
     return MODELS[name](in_shape, num_classes, **options).to(memory_format=torch.channels_last)
 

@@ -16,7 +16,7 @@ METHOD_NAMES = {
     "cycle-gossip": ("CYCle[Gossip]",),
 }
 MODEL_NAMES = {"resnet18": "ResNet18", "cnn": "CNN"}
-DATASET_NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100"}
+DATASET_NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "fedisic": "Fed-ISIC2019"}
 
 
 @cache

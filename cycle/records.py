@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from tqdm.auto import tqdm
 
-from cycle import datasets, training
+from cycle import datasets, models, training
 from cycle.experiments import Run, runs_of, task_of
 from cycle.methods import METHODS, play
 from cycle.participants import accuracy
@@ -146,6 +146,7 @@ def _record(run, experiment, task, state, log, results) -> dict:
         "dataset": run.dataset,
         "model": run.model,
         "width": run.width,
+        "start": models.starting_weights(run.model),
         "method": run.method,
         "variant": run.variant,
         "split": run.split,

@@ -1,0 +1,110 @@
+"""Drawn skin lesions: small pictures that depend on a class and on a center, for where the real images are not.
+
+They are not photographs and say nothing about medicine. What they keep of Fed-ISIC2019 is its structure: classes that
+overlap and differ in outline, colour and texture, and centers whose cameras differ in colour and vignette. Pixels come
+from +, -, x, / and square roots alone, which round alike everywhere, so that every machine draws the same pictures.
+"""
+
+import numpy as np
+
+SIDE = 32
+CHUNK = 256  # samples drawn at a time; their planes stay in the cache
+SKIN = (0.82, 0.64, 0.56)
+SKIN_SPREAD, SKIN_TINT = 0.05, 0.03  # of brightness, and of each colour channel
+GRAIN = 18  # grey levels of noise, either way
+
+# One row for each class, in the order of the counts. Radius, elongation, irregularity of the outline, sharpness of the
+# edge; depth of network, dots and streaks; darkness of the middle; red, green, blue.
+LOOKS = np.array(
+    [
+        [0.62, 1.25, 0.22, 3.0, 0.10, 0.12, 0.10, 0.32, 0.36, 0.22, 0.20],  # MEL
+        [0.50, 1.10, 0.06, 5.0, 0.12, 0.06, 0.00, 0.16, 0.48, 0.32, 0.24],  # NV
+        [0.46, 1.10, 0.10, 4.0, 0.00, 0.16, 0.06, -0.12, 0.62, 0.42, 0.40],  # BCC
+        [0.60, 1.40, 0.14, 2.0, 0.05, 0.04, 0.00, -0.20, 0.68, 0.46, 0.38],  # AK
+        [0.56, 1.25, 0.08, 9.0, 0.03, 0.24, 0.00, 0.08, 0.50, 0.38, 0.26],  # BKL
+        [0.42, 1.05, 0.05, 3.0, 0.08, 0.00, 0.04, -0.44, 0.58, 0.42, 0.34],  # DF
+        [0.44, 1.10, 0.12, 8.0, 0.00, 0.20, 0.00, 0.20, 0.56, 0.20, 0.30],  # VASC
+        [0.56, 1.20, 0.18, 3.0, 0.00, 0.12, 0.08, -0.24, 0.66, 0.40, 0.36],  # SCC
+    ]
+)
+SPREAD = np.array([0.10, 0.15, 0.05, 1.0, 0.03, 0.06, 0.03, 0.10, 0.06, 0.06, 0.06])  # of each, within a class
+
+# One row for each center: gain of red, green, blue; how much of the next channel leaks into each; vignette.
+CAMERAS = np.array(
+    [
+        [1.00, 1.00, 1.00, 0.00, 0.0],
+        [0.90, 1.00, 1.14, 0.62, 0.9],
+        [0.94, 1.06, 1.00, 0.36, 0.5],
+        [1.10, 0.84, 1.00, -0.45, 0.6],
+        [0.76, 0.92, 0.80, 0.15, 0.1],
+        [1.10, 1.02, 0.72, -0.30, 0.3],
+    ]
+)
+
+
+def draw(labels: np.ndarray, centers: np.ndarray, seed: int) -> np.ndarray:
+    """One picture for each sample of a class at a center: uint8, sample x 32 x 32 x RGB; depends on the seed alone."""
+    labels, centers = np.asarray(labels), np.asarray(centers)
+    for name, values, known in (("labels", labels, len(LOOKS)), ("centers", centers, len(CAMERAS))):
+        if values.size == 0 or values.min() < 0 or values.max() >= known:
+            raise ValueError(f"{name} must be from 0 to {known - 1} and at least one, got {values}")
+    if labels.shape != centers.shape:
+        raise ValueError(f"centers must have one value for each of the {labels.size} labels, got {centers.size}")
+    rng, count = np.random.default_rng(seed), labels.size
+    looks = LOOKS[labels] + SPREAD * rng.standard_normal((count, LOOKS.shape[1]))
+    turn = rng.standard_normal((count, 2))
+    turn /= np.sqrt(turn[:, :1] ** 2 + turn[:, 1:] ** 2)
+    place = rng.uniform(-0.2, 0.2, (count, 2))
+    waves = np.column_stack([rng.uniform(2, 3, count), rng.uniform(0, 1, (count, 2))])  # frequency, two phases
+    skin = SKIN + SKIN_SPREAD * rng.standard_normal((count, 1)) + SKIN_TINT * rng.standard_normal((count, 3))
+    pictures = np.empty((count, SIDE, SIDE, 3), np.uint8)
+    for start in range(0, count, CHUNK):
+        rows = slice(start, start + CHUNK)
+        scene = _lesions(looks[rows], turn[rows], place[rows], waves[rows], skin[rows])
+        grain = rng.integers(-GRAIN, GRAIN, (*scene[0].shape, 3), dtype=np.int8, endpoint=True)
+        for channel, plane in enumerate(_photograph(scene, CAMERAS[centers[rows]])):
+            pictures[rows, :, :, channel] = np.clip(np.rint(255 * plane) + grain[..., channel], 0, 255)
+    return pictures
+
+
+def _axes():
+    axis = ((np.arange(SIDE, dtype=np.float32) + 0.5) / SIDE) * 2 - 1
+    return axis[None, None, :], axis[None, :, None]
+
+
+def _columns(values):
+    """One number for each sample, ready to meet its pixels."""
+    return [column.astype(np.float32)[:, None, None] for column in values.T]
+
+
+def _wave(x):
+    """A triangle wave of period 1 between -1 and 1."""
+    return 4 * np.abs(x - np.rint(x)) - 1
+
+
+def _lesions(looks, turn, place, waves, skin):
+    """Red, green and blue of a lesion on skin, as a perfect camera would see it."""
+    radius, stretch, irregular, edge, network, dots, streaks, middle, *colour = _columns(looks)
+    (cosine, sine), (right, down), (frequency, *phases) = _columns(turn), _columns(place), _columns(waves)
+    x, y = _axes()
+    x, y = x - right, y - down
+    u, v = cosine * x + sine * y, stretch * (cosine * y - sine * x)
+    r = np.sqrt(u * u + v * v) + np.float32(1e-6)
+    three = u * (u * u - 3 * v * v) / (r * r * r)  # cos(3 angle): three corners on the outline
+    inside = np.clip((radius * (1 + irregular * three) - r) * edge + 0.5, 0, 1)
+    first, second = (_wave(frequency * along + phase) for along, phase in zip((u, v), phases, strict=True))
+    relative = r / radius
+    dark = network * (first + second) + dots * np.maximum(first * second, 0)
+    dark += streaks * (2 * three * three - 1) * np.clip(2 * relative - 1, 0, 1) + middle * np.clip(1 - relative, 0, 1)
+    return [ground + inside * (hue - dark - ground) for hue, ground in zip(colour, _columns(skin), strict=True)]
+
+
+def _photograph(scene, cameras):
+    """The same through the camera of a center: channels leak into each other, are amplified, and corners darken."""
+    *gains, leak, vignette = _columns(cameras)
+    x, y = _axes()
+    shade = 1 - vignette * ((x * x + y * y) / 2)
+    return [
+        gain * shade * ((1 - leak) * plane + leak * scene[(channel + 1) % 3])
+        for channel, (gain, plane) in enumerate(zip(gains, scene, strict=True))
+    ]
