@@ -12,8 +12,10 @@ METHOD_NAMES = {
     "standalone": ("SA",),
     "vpdl": ("VPDL",),
     "cycle": ("CYCle", "CYCle[PDL]"),
-    "gossip": ("DSGD",),
-    "cycle-gossip": ("CYCle[Gossip]",),
+    "gossip": ("DSGD", "Gossip-SGD (Complete)"),
+    "gossip ring": ("Gossip-SGD (Ring)",),
+    "gossip exponential": ("Gossip-SGD (Exponential)",),
+    "cycle-gossip": ("CYCle[Gossip]", "CYCle"),
 }
 MODEL_NAMES = {"resnet18": "ResNet18", "cnn": "CNN"}
 DATASET_NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "fedisic": "Fed-ISIC2019"}
