@@ -119,17 +119,19 @@ class Pixels:
     """Turns uint8 images of one data set into normalised float batches on their device."""
 
     def __init__(self, dataset: Dataset):
-        device = dataset.train_images.device
-        mean = torch.tensor(dataset.mean, dtype=torch.float32, device=device).view(1, -1, 1, 1)
-        std = torch.tensor(dataset.std, dtype=torch.float32, device=device).view(1, -1, 1, 1)
-        self.scale, self.shift = 1 / (dataset.full_scale * std), mean / std
+        device, (channels, height, width) = dataset.train_images.device, dataset.in_shape
+        mean, std = (torch.tensor(v, dtype=torch.float32, device=device) for v in (dataset.mean, dataset.std))
+        # One factor for each pixel of an image, so that a batch is normalised in long rows and not three by three.
+        self.scale = (1 / (dataset.full_scale * std)).repeat(height * width)
+        self.shift = (mean / std).repeat(height * width)
 
     def __call__(self, images: torch.Tensor, augmented: bool = False) -> torch.Tensor:
         """uint8 N x H x W x C to normalised float N x C x H x W (channels-last in memory)."""
-        batch = images.permute(0, 3, 1, 2).float()
+        batch = images.float()
         if augmented:
-            batch = augment(batch)
-        return batch * self.scale - self.shift
+            batch = augment(batch.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+        batch = batch.reshape(len(images), -1).mul_(self.scale).sub_(self.shift)
+        return batch.view(images.shape).permute(0, 3, 1, 2)
 
 
 def augment(batch: torch.Tensor, padding: int = 4, degrees: float = 15.0) -> torch.Tensor:

@@ -86,6 +86,7 @@ class Task:
             momentum=options.momentum,
             nesterov=options.momentum > 0,
             weight_decay=options.weight_decay,
+            fused=True,
         )
         return Participant(n, self.seed, dataset.train_images[rows], labels, Pixels(dataset), model, optimizer)
 

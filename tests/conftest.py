@@ -2,6 +2,7 @@ import pytest
 import torch
 from hypothesis import settings
 
+import cycle.vision  # noqa: F401 (before any test imports torchvision)
 from cycle import datasets, experiments
 
 settings.register_profile("book", deadline=None, max_examples=50)  # machines differ; no test is timed
