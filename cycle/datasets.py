@@ -119,7 +119,7 @@ class Pixels:
     """Turns uint8 images of one data set into normalised float batches on their device."""
 
     def __init__(self, dataset: Dataset):
-        device, (channels, height, width) = dataset.train_images.device, dataset.in_shape
+        device, (_, height, width) = dataset.train_images.device, dataset.in_shape
         mean, std = (torch.tensor(v, dtype=torch.float32, device=device) for v in (dataset.mean, dataset.std))
         # One factor for each pixel of an image, so that a batch is normalised in long rows and not three by three.
         self.scale = (1 / (dataset.full_scale * std)).repeat(height * width)

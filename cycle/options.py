@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 
 CHOICES = {
     "normalisation": ("mean", "per_peer"),
+    "privacy": ("plain", "fhe"),
     "evaluation": ("after", "before"),
     "link_rule": ("weight", "relative"),
     "alignment": ("gradients", "updates"),
@@ -31,6 +32,7 @@ class Options:
     tau_max: float = 0.75
     period: int = 5  # R: everybody answers everybody, and is scored, every R rounds
     score_samples: int = 512  # own training samples on which both gradients are taken
+    privacy: str = "plain"  # how answers travel: in clear, or "fhe": computed and sent encrypted (small networks)
     topology: str = "complete"  # gossip: complete, ring, exponential, exponential-undirected or graph6:...
     beta: float = 15.0  # sharpness of the softmax over alignments
     local_steps: int = 0  # minibatches between two mixings; 0: the whole epoch
@@ -53,6 +55,8 @@ class Options:
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+        if self.privacy == "fhe" and self.augment:
+            raise ValueError("augment must be False with privacy 'fhe': samples are encrypted and sent once")
         if not 0 <= self.alpha <= 1:
             raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
         if not 0 < self.participation <= 1:

@@ -97,10 +97,20 @@ def answer(peer: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     return peer(inputs)
 
 
-def learn(participant: Participant, epoch: int, options: Options, peers=(), weights=()) -> torch.Tensor:
+def live(peer: nn.Module):
+    """Answers (inputs, rows) -> logits computed batch by batch, as they are needed."""
+    return lambda inputs, rows: answer(peer, inputs)
+
+
+def stored(logits: torch.Tensor):
+    """Answers (inputs, rows) -> logits looked up in one message that holds all of this round's."""
+    return lambda inputs, rows: logits[rows]
+
+
+def learn(participant: Participant, epoch: int, options: Options, answers=(), weights=()) -> torch.Tensor:
     """One epoch of CE + sum_k weight_k KL(student || peer_k); returns the two mean losses, on the device.
 
-    `peers` are frozen models in eval mode, `weights` the lambda_0 * lambda_(n,k) of Eq. (total-distillation).
+    `answers` are the peers heard (`live` or `stored`), `weights` the lambda_0 * lambda_(n,k) of Eq. (total-distillation).
     """
     model, optimizer, temperature = participant.model, participant.optimizer, options.temperature
     for group in optimizer.param_groups:
@@ -113,8 +123,8 @@ def learn(participant: Participant, epoch: int, options: Options, peers=(), weig
         for rows in order.split(options.batch_size):
             inputs = participant.pixels(participant.images[rows], options.augment)
             target = 0
-            for peer, weight in zip(peers, weights, strict=True):
-                target = target + weight * F.log_softmax(answer(peer, inputs) / temperature, dim=1)
+            for heard, weight in zip(answers, weights, strict=True):
+                target = target + weight * F.log_softmax(heard(inputs, rows) / temperature, dim=1)
             logits = model(inputs)
             loss = cross_entropy = F.cross_entropy(logits, participant.labels[rows])
             if total_weight > 0:
@@ -128,7 +138,7 @@ def learn(participant: Participant, epoch: int, options: Options, peers=(), weig
     return losses / participant.size
 
 
-def score(participant: Participant, epoch: int, options: Options, peers: dict[int, nn.Module]) -> dict[int, float]:
+def score(participant: Participant, epoch: int, options: Options, answers: dict) -> dict[int, float]:
     """Fresh scores r~ = h(s) of the peers that answered, Eqs. (shap-approx) and (hs_mapping).
 
     Both gradients are taken with respect to the own parameters, in eval mode, on the same draw of own samples.
@@ -145,8 +155,8 @@ def score(participant: Participant, epoch: int, options: Options, peers: dict[in
 
     own = gradient(F.cross_entropy(logits, participant.labels[rows]))
     fresh = {}
-    for k, peer in peers.items():
-        other = gradient(distillation.kl(logits, answer(peer, inputs).clone(), options.temperature))
+    for k, heard in answers.items():
+        other = gradient(distillation.kl(logits, heard(inputs, rows).clone(), options.temperature))
         if not (own.any() and other.any()):
             log.warning("epoch %d: zero gradient where P%d scores P%d", epoch, participant.index + 1, k + 1)
         s = reputation.misalignment(own, other)

@@ -35,13 +35,13 @@ class Ledger:
     possible: int = 0  # what would have been sent if everybody always answered
 
     def record(self, round_index: int, shares: np.ndarray, size, possible: int | None = None) -> None:
-        """Enter one round: shares[sender, receiver], `size` bytes for a message to each receiver.
+        """Enter one round: shares[sender, receiver], `size` bytes for a message (by receiver, or [sender, receiver]).
 
         `possible` messages could have been sent, by default one from everybody to everybody else.
         """
-        sizes = np.broadcast_to(size, self.participants)
+        sizes = np.broadcast_to(size, shares.shape)
         for sender, receiver in np.argwhere(shares):
-            self.entries.append((round_index, int(sender), int(receiver), int(sizes[receiver])))
+            self.entries.append((round_index, int(sender), int(receiver), int(sizes[sender, receiver])))
         self.possible += self.participants * (self.participants - 1) if possible is None else possible
 
     def matrix(self, bytes: bool = False) -> np.ndarray:

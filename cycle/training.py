@@ -10,7 +10,7 @@ from torch import nn
 
 from cycle import reputation, sharing
 from cycle.options import Options
-from cycle.participants import SHARE, Participant, Task, learn, score, stream_seed
+from cycle.participants import SHARE, Participant, Task, learn, live, score, stored, stream_seed
 
 BYTES_PER_LOGIT = 4
 
@@ -89,21 +89,44 @@ def cycle(task: Task, options: Options, state: State) -> Iterator[Round]:
     return _private_rounds(task, options, state, calibrated)
 
 
-def everybody_trusted(state, t, options, shares, peers):
+def everybody_trusted(state, t, options, shares, hear):
     """VPDL's reputation: one for every peer, for ever."""
-    return np.ones((len(peers), len(peers))) - np.eye(len(peers))
+    n = len(state.participants)
+    return np.ones((n, n)) - np.eye(n)
 
 
-def calibrated(state, t, options, shares, peers):
+def calibrated(state, t, options, shares, hear):
     """CYCle's reputation: carried, and every R rounds mixed with a fresh score; a peer that kept silent scores 0."""
     if t % options.period:
         return state.reputation
-    fresh = np.zeros((len(peers), len(peers)))
+    fresh = np.zeros(shares.shape)
     for n, participant in enumerate(state.participants):
-        answering = {k: peers[k] for k in np.flatnonzero(shares[:, n])}
+        answering = {k: hear(k, n) for k in np.flatnonzero(shares[:, n])}
         for k, value in score(participant, state.epoch, options, answering).items():
             fresh[n, k] = value
     return reputation.update(state.reputation, fresh, options.alpha)
+
+
+def _channel(state: State, peers, options: Options):
+    """None where answers travel in clear; else keys made, samples encrypted and published, all anew."""
+    if options.privacy == "plain":
+        return None
+    from cycle.fhe.channel import EncryptedChannel  # TenSEAL is needed here only
+
+    return EncryptedChannel([p.pixels(p.images) for p in state.participants], peers[0], options.temperature)
+
+
+def _hearing(channel, peers, shares, t, options: Options):
+    """(k, n) -> the answers of k that n hears: computed when needed or, encrypted, sent once a round.
+
+    Only what the mask lets through is ever computed.
+    """
+    if channel is None:
+        return lambda k, n: live(peers[k])
+    sent = {
+        (k, n): stored(options.temperature * channel.answer(k, n, t, peers[k])) for k, n in np.argwhere(shares).tolist()
+    }
+    return lambda k, n: sent[k, n]
 
 
 def _private_rounds(task: Task, options: Options, state: State, trust: Callable) -> Iterator[Round]:
@@ -111,6 +134,7 @@ def _private_rounds(task: Task, options: Options, state: State, trust: Callable)
     while state.epoch < options.local_epochs:
         yield local_epoch(state, options)
     peers = [copy.deepcopy(participant.model).eval() for participant in state.participants]
+    channel = _channel(state, peers, options)
     message_bytes = [BYTES_PER_LOGIT * p.size * task.dataset.num_classes for p in state.participants]
     scale = options.lambda_0 / (task.n - 1 if options.normalisation == "mean" else 1)
     while state.epoch < options.epochs:
@@ -123,12 +147,15 @@ def _private_rounds(task: Task, options: Options, state: State, trust: Callable)
             before = np.zeros((task.n, task.n)) if state.reputation is None else state.reputation
             rng = np.random.default_rng(stream_seed(task.seed, SHARE, state.epoch))
             shares = sharing.draw_shares(before, t, options.period, rng)
-        state.reputation = trust(state, t, options, shares, peers)
+        hear = _hearing(channel, peers, shares, t, options)
+        state.reputation = trust(state, t, options, shares, hear)
         losses = []
         for n, participant in enumerate(state.participants):
             weights = state.reputation[n] * shares[:, n]
             heard = np.flatnonzero(weights)
-            losses.append(learn(participant, state.epoch, options, [peers[k] for k in heard], scale * weights[heard]))
+            losses.append(learn(participant, state.epoch, options, [hear(k, n) for k in heard], scale * weights[heard]))
+        if channel is not None:
+            message_bytes = [[channel.meter.bytes[k, n, t]["answer"] for n in range(task.n)] for k in range(task.n)]
         state.ledger.record(t, shares, message_bytes)
         state.epoch += 1
         scored = trust is calibrated and t % options.period == 0

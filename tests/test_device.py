@@ -45,15 +45,15 @@ def test_the_watch_sees_what_it_should():
 def test_learning_neither_leaves_the_device_nor_waits(people):
     options, everybody = people
     with Watch() as watch:
-        peers = [p.model.eval() for p in everybody[1:]]
-        participants.learn(everybody[0], 0, options, peers, [1.0] * 4)
+        answers = [participants.live(p.model.eval()) for p in everybody[1:]]
+        participants.learn(everybody[0], 0, options, answers, [1.0] * 4)
     assert watch.placed == [] and watch.waits == []
 
 
 def test_scoring_stays_on_the_device(people):
     options, everybody = people
     with Watch() as watch:
-        participants.score(everybody[0], 0, options, {1: everybody[1].model.eval()})
+        participants.score(everybody[0], 0, options, {1: participants.live(everybody[1].model.eval())})
     assert watch.placed == []
     assert len(watch.waits) <= 5  # a few at each calibration, none for each batch
 

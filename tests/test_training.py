@@ -48,7 +48,8 @@ def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits):
         loss = loss + weight * distillation.kl(logits, other.model(x).detach(), options.temperature)
     gradients = torch.autograd.grad(loss, list(first.model.parameters()))
     expected = [p.detach() - options.lr * g for p, g in zip(first.model.parameters(), gradients, strict=True)]
-    participants.learn(first, 0, options, [second.model, third.model], [4.0, 2.5])
+    heard = [participants.live(second.model), participants.live(third.model)]
+    participants.learn(first, 0, options, heard, [4.0, 2.5])
     for got, want in zip(first.model.parameters(), expected, strict=True):
         assert torch.allclose(got, want, atol=1e-6)
 
@@ -69,7 +70,7 @@ def test_score_is_the_equation(small_run, digits):
 
     own, pull = gradient(F.cross_entropy(logits, one.labels)), gradient(distillation.kl(logits, peer))
     cosine = float(own @ pull / (own.norm() * pull.norm()))
-    fresh = participants.score(one, 0, options, {1: other.model})
+    fresh = participants.score(one, 0, options, {1: participants.live(other.model)})
     assert fresh[1] == pytest.approx(np.clip(0.5 + cosine, 0, 1), abs=1e-5)
 
 
@@ -77,7 +78,7 @@ def test_vpdl_is_cycle_with_every_reputation_one(small_run, digits, monkeypatch)
     for normalisation in ("mean", "per_peer"):
         run = small_run("vpdl", normalisation=normalisation, lambda_0=20.0)
         vpdl = play(run, digits)
-        monkeypatch.setattr(training, "score", lambda p, epoch, options, peers: dict.fromkeys(peers, 1.0))
+        monkeypatch.setattr(training, "score", lambda p, epoch, options, answers: dict.fromkeys(answers, 1.0))
         cycle = play(run, digits, "cycle")
         monkeypatch.undo()
         assert cycle[-1][0].ledger.sent == vpdl[-1][0].ledger.sent
@@ -87,7 +88,7 @@ def test_vpdl_is_cycle_with_every_reputation_one(small_run, digits, monkeypatch)
 def test_without_peers_cycle_is_standalone(small_run, digits, monkeypatch):
     run = small_run("standalone")
     alone = play(run, digits)
-    monkeypatch.setattr(training, "score", lambda p, epoch, options, peers: dict.fromkeys(peers, 0.0))
+    monkeypatch.setattr(training, "score", lambda p, epoch, options, answers: dict.fromkeys(answers, 0.0))
     cycle = play(run, digits, "cycle")
     assert all(torch.equal(a, b) for a, b in zip(cycle[-1][1], alone[-1][1], strict=True))
 
@@ -164,7 +165,7 @@ def test_a_silent_peer_scores_zero_at_a_calibration(small_run, digits):
     shares = ~np.eye(5, dtype=bool)
     shares[4] = False
     peers = [p.model.eval() for p in state.participants]
-    fresh = training.calibrated(state, 0, run.options, shares, peers)
+    fresh = training.calibrated(state, 0, run.options, shares, lambda k, n: participants.live(peers[k]))
     assert (fresh[:, 4] == 0).all() and (fresh[:4, :4].sum() > 0)
 
 

@@ -133,10 +133,11 @@ def _measure():
     def cycle_round():
         for n, person in enumerate(state.participants):
             heard = np.flatnonzero(half[:, n])
-            participants.learn(person, 0, options, [peers[k] for k in heard], [1.0] * len(heard))
+            answers = [participants.live(peers[k]) for k in heard]
+            participants.learn(person, 0, options, answers, [1.0] * len(heard))
 
     def scoring():
-        training.calibrated(state, 0, options, everybody, peers)
+        training.calibrated(state, 0, options, everybody, lambda k, n: participants.live(peers[k]))
 
     learning, scoring_time = _seconds(cycle_round), _seconds(scoring)
     # 512 samples are scored whatever a participant holds; the paper's hold 10,000 images, not SAMPLES
