@@ -1,8 +1,8 @@
 """Drawn skin lesions: small pictures that depend on a class and on a center, for where the real images are not.
 
 They are not photographs and say nothing about medicine. What they keep of Fed-ISIC2019 is its structure: classes that
-overlap and differ in outline, colour and texture, and centers whose cameras differ in colour and vignette. Pixels come
-from +, -, x, / and square roots alone, which round alike everywhere, so that every machine draws the same pictures.
+overlap and differ in outline, colour and texture, and centers whose cameras differ in colour, contrast and vignette.
+Pixels come from +, -, x, / and square roots alone, which round alike everywhere, so that every machine draws the same.
 """
 
 import numpy as np
@@ -12,6 +12,7 @@ CHUNK = 256  # samples drawn at a time; their planes stay in the cache
 SKIN = (0.82, 0.64, 0.56)
 SKIN_SPREAD, SKIN_TINT = 0.05, 0.03  # of brightness, and of each colour channel
 GRAIN = 18  # grey levels of noise, either way
+MIDDLE_GREY = 0.6  # what contrast leaves as it is
 
 # One row for each class, in the order of the counts. Radius, elongation, irregularity of the outline, sharpness of the
 # edge; depth of network, dots and streaks; darkness of the middle; red, green, blue.
@@ -29,15 +30,15 @@ LOOKS = np.array(
 )
 SPREAD = np.array([0.10, 0.15, 0.05, 1.0, 0.03, 0.06, 0.03, 0.10, 0.06, 0.06, 0.06])  # of each, within a class
 
-# One row for each center: gain of red, green, blue; how much of the next channel leaks into each; vignette.
+# One row for each center: gain of red, green, blue; how much of the next channel leaks into each; contrast; vignette.
 CAMERAS = np.array(
     [
-        [1.00, 1.00, 1.00, 0.00, 0.0],
-        [0.90, 1.00, 1.14, 0.68, 0.9],
-        [0.92, 1.08, 1.00, 0.48, 0.5],
-        [1.12, 0.82, 1.02, -0.55, 0.6],
-        [0.72, 0.94, 0.80, 0.25, 0.1],
-        [1.10, 1.02, 0.70, -0.40, 0.3],
+        [1.00, 1.00, 1.00, 0.00, 1.00, 0.0],
+        [0.90, 1.00, 1.14, 0.55, 0.68, 0.9],
+        [0.94, 1.06, 1.00, 0.36, 0.80, 0.5],
+        [1.10, 0.84, 1.00, -0.45, 1.22, 0.6],
+        [0.76, 0.92, 0.80, 0.15, 0.72, 0.1],
+        [1.10, 1.02, 0.72, -0.30, 1.30, 0.3],
     ]
 )
 
@@ -100,11 +101,11 @@ def _lesions(looks, turn, place, waves, skin):
 
 
 def _photograph(scene, cameras):
-    """The same through the camera of a center: channels leak into each other, are amplified, and corners darken."""
-    *gains, leak, vignette = _columns(cameras)
+    """The same through the camera of a center: channels leak into each other, contrast changes, corners darken."""
+    *gains, leak, contrast, vignette = _columns(cameras)
     x, y = _axes()
     shade = 1 - vignette * ((x * x + y * y) / 2)
     return [
-        gain * shade * ((1 - leak) * plane + leak * scene[(channel + 1) % 3])
+        gain * shade * (MIDDLE_GREY + contrast * ((1 - leak) * plane + leak * scene[(channel + 1) % 3] - MIDDLE_GREY))
         for channel, (gain, plane) in enumerate(zip(gains, scene, strict=True))
     ]
