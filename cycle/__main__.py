@@ -38,6 +38,10 @@ def run(arguments) -> None:
         arguments.methods and _names(arguments.methods),
         arguments.splits and _names(arguments.splits),
     )
+    if arguments.privacy:
+        selected = {
+            run.path: run for run in (experiments.with_privacy(run, arguments.privacy) for run in selected)
+        }.values()
     for selected_run in list(selected):
         records.execute(selected_run, arguments.name, device=arguments.device)
     table(arguments)
@@ -85,6 +89,9 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--device", help="cuda, cuda:1, cpu, ... (default: CUDA where there is one)")
     verb.add_argument("--methods", help="only these, with commas, e.g. standalone,cycle")
     verb.add_argument("--splits", help="only these, with commas, e.g. homogeneous,imbalanced-0.6-1")
+    verb.add_argument(
+        "--privacy", choices=("plain", "fhe"), help="how answers travel (default: as the experiment says)"
+    )
     verb.add_argument("--threads", type=int, help="CPU threads (one thread each for runs side by side)")
     experiment_verb("table", table, "ours beside the paper's, from what is recorded")
     verb = verbs.add_parser("data", help="fetch a data set and verify it")

@@ -68,13 +68,15 @@ class Profile:
     changes: dict[str, dict] = field(default_factory=dict)  # model: options that it needs otherwise
 
 
+SQUARES = {"lr": 0.003, "lr_every": 40, "batch_size": 32}  # networks of squares diverge at larger rates
+
 PROFILES = {
     "smoke": Profile(
         "digits, seconds on a CPU; what the chapters run live",
         Options(local_epochs=10, rounds=20, batch_size=32, lr_every=10, score_samples=256),
         data={"cifar10": ("digits", 400), "cifar100": ("digits", 400), "fedisic": ("fedisic-synthetic", 2000)},
         models={"cnn": ("mlp", None), "resnet18": ("mlp", None), "efficientnet_b0": ("cnn", None)},
-        changes={"cnn": {"lr": 0.03}},
+        changes={"cnn": {"lr": 0.03}, "poly_mlp": SQUARES},
     ),
     "laptop": Profile(
         "real CIFAR-10, 10,000 images, 10 local epochs and 30 rounds; minutes a run on one core",
@@ -85,6 +87,7 @@ PROFILES = {
             "fedisic": ("fedisic-synthetic", None),
         },
         models={"resnet18": ("resnet18", 8), "efficientnet_b0": ("cnn", None)},
+        changes={"poly_mlp": SQUARES},
     ),
     "paper": Profile(
         "the paper's exact setting; ResNet-18 wants a GPU",
@@ -198,6 +201,14 @@ EXPERIMENTS = {
         methods=("standalone", "cycle"),
         variants=_flips((4,)),
     ),
+    "encrypted": Experiment(
+        "Every answer computed under encryption: digits, a network of squares",
+        (),
+        ("imbalanced-0.6-1",),
+        model="poly_mlp",
+        dataset="digits",
+        variants={"": {}, "fhe": {"privacy": "fhe", "methods": ("vpdl", "cycle")}},
+    ),
     "free-riders-two": Experiment(
         "Two participants with flipped labels: CIFAR-10, homogeneous",
         ("free-rider-study-malicious2",),
@@ -305,6 +316,16 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
                                 continue
                             run = run.alone()
                         yield run
+
+
+def with_privacy(run: Run, privacy: str) -> Run:
+    """The same run with its answers in clear or encrypted; standalone has none."""
+    if run.method == "standalone":
+        return run
+    variant = "+".join(
+        [*(part for part in run.variant.split("+") if part not in ("", "fhe")), *["fhe"][: privacy == "fhe"]]
+    )
+    return replace(run, options=replace(run.options, privacy=privacy), variant=variant)
 
 
 def estimated_gpu_hours(name: str) -> float:

@@ -110,7 +110,7 @@ def stored(logits: torch.Tensor):
 def learn(participant: Participant, epoch: int, options: Options, answers=(), weights=()) -> torch.Tensor:
     """One epoch of CE + sum_k weight_k KL(student || peer_k); returns the two mean losses, on the device.
 
-    `answers` are the peers heard (`live` or `stored`), `weights` the lambda_0 * lambda_(n,k) of Eq. (total-distillation).
+    `answers` are those of the peers heard (`live` or `stored`), `weights` their lambda_0 * lambda_(n,k).
     """
     model, optimizer, temperature = participant.model, participant.optimizer, options.temperature
     for group in optimizer.param_groups:
