@@ -1,0 +1,69 @@
+"""The private loop with its answers really encrypted, against the same loop in clear."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cycle import experiments, methods, participants
+from cycle.fhe import channel as channels
+from cycle.options import Options
+
+
+@pytest.fixture(scope="module")
+def outcomes(digits):
+    """Three participants, four rounds of CYCle, in clear and encrypted; and how often the channel was asked."""
+    run = next(run for run in experiments.runs_of("encrypted", "smoke") if run.method == "cycle")
+    run = replace(run, n=3, images=150, options=replace(run.options, local_epochs=3, rounds=4, period=3))
+    task = experiments.task_of(run, digits)
+    asked = []
+    true_answer = channels.EncryptedChannel.answer
+
+    def counted(self, sender, receiver, round_index, model):
+        asked.append((round_index, sender, receiver))
+        return true_answer(self, sender, receiver, round_index, model)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(channels.EncryptedChannel, "answer", counted)
+        played = {
+            privacy: [
+                done
+                for done in methods.play("cycle", task, replace(run.options, privacy=privacy))
+                if done.shares is not None
+            ]
+            for privacy in ("plain", "fhe")
+        }
+    return played["plain"], played["fhe"], asked
+
+
+def test_masks_and_reputations_agree(outcomes):
+    clear, private, _ = outcomes
+    for a, b in zip(clear, private, strict=True):
+        assert np.array_equal(a.shares, b.shares)
+        assert np.abs(a.reputation - b.reputation).max() < 1e-3
+
+
+def test_accuracies_agree_up_to_noise(outcomes, digits):
+    clear, private, _ = outcomes
+    for a, b in zip(clear[-1].participants, private[-1].participants, strict=True):
+        tested = [participants.accuracy(p.model, digits.test_images, digits.test_labels, p.pixels) for p in (a, b)]
+        assert tested[0] == pytest.approx(tested[1], abs=0.6)  # three of 500 digits
+
+
+def test_exactly_the_answers_of_the_mask_are_computed(outcomes):
+    _, private, asked = outcomes
+    allowed = [(done.index, *pair) for done in private for pair in np.argwhere(done.shares).tolist()]
+    assert sorted(asked) == sorted(allowed)
+    assert len(asked) < len(private) * 6  # and the mask withheld some
+
+
+def test_the_ledger_counts_encrypted_bytes(outcomes):
+    clear, private, _ = outcomes
+    assert private[-1].ledger.sent == clear[-1].ledger.sent
+    smallest = min(size for *_, size in private[-1].ledger.entries)
+    assert smallest > 10_000 > max(size for *_, size in clear[-1].ledger.entries)
+
+
+def test_augmentation_is_refused():
+    with pytest.raises(ValueError, match="augment"):
+        Options(privacy="fhe", augment=True)
