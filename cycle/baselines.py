@@ -104,10 +104,11 @@ def _set(model: torch.nn.Module, *terms: Update) -> None:
 
 
 def _local(participant: Participant, epoch: int, options: Options) -> tuple[torch.Tensor, Update, Update]:
-    """One local epoch with a fresh optimiser: losses, parameters before, update."""
+    """The local epochs of a round, with a fresh optimiser: last losses, parameters before, update."""
     participant.optimizer.state.clear()
     before = _parameters(participant)
-    losses = learn(participant, epoch, options)
+    for number in range(options.epochs_per_round):
+        losses = learn(participant, options.epochs_per_round * epoch + number, options)
     return losses, before, [a - b for a, b in zip(_parameters(participant), before, strict=True)]
 
 

@@ -53,7 +53,8 @@ class Run:
 
 COLLABORATION = (
     "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
-    "topology", "beta", "local_steps", "evaluation", "link_rule", "alignment", "mix_buffers", "participation",
+    "epochs_per_round", "privacy", "topology", "beta", "local_steps", "evaluation", "link_rule", "alignment",
+    "mix_buffers", "participation",
 )  # fmt: skip
 
 
@@ -86,7 +87,7 @@ PROFILES = {
             "cifar100": ("cifar100", 10_000),
             "fedisic": ("fedisic-synthetic", None),
         },
-        models={"resnet18": ("resnet18", 8), "efficientnet_b0": ("cnn", None)},
+        models={"resnet18": ("cnn", None), "efficientnet_b0": ("cnn", None)},
         changes={"poly_mlp": SQUARES},
     ),
     "paper": Profile(
@@ -111,6 +112,7 @@ class Experiment:
     model: str = "resnet18"
     dataset: str = "cifar10"
     n: tuple[int, ...] = (5,)
+    models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # profile: (model, width) of its own
     # file name part: options to change; also `flips`, `local_start` (as of a method), `methods` (only for these)
     variants: dict[str, dict] = field(default_factory=lambda: {"": {}})
 
@@ -126,6 +128,11 @@ def _flips(participants):
         for rate in FLIP_RATES
     }
 
+
+SERVER = ("fedavg", "cffl", "rffl", "cgsv")
+PRIVATE = ("vpdl", "cycle")
+PRESET = {"lr": 0.015, "lr_decay": 0.977, "momentum": 0.0, "epochs_per_round": 3, "lr_every": 3}  # of CGSV's code
+TAUS = {f"tau{opt}-{top}": {"tau_opt": opt, "tau_max": top} for opt in (0.0, 0.25, 0.5) for top in (0.6, 0.75, 0.9)}
 
 READINGS = {  # of the gossip algorithm, where the paper is silent; every run is tested before and after mixing
     "": {},
@@ -144,12 +151,41 @@ EXPERIMENTS = {
         "Main table, CNN half: CIFAR-10, five splits",
         ("performance-study", "performance-study-table-c10-right"),
         FIVE_SPLITS,
+        methods=("standalone", *SERVER, *PRIVATE),
         model="cnn",
+    ),
+    "cifar10-cnn-per-peer": Experiment(
+        "CYCle with lambda_0 for each peer (Algorithm 2 to the letter): CIFAR-10, CNN",
+        ("performance-study",),
+        ("imbalanced-0.6-1", "homogeneous"),
+        model="cnn",
+        variants={"": {}, "per-peer": {"normalisation": "per_peer", "methods": PRIVATE}},
+    ),
+    "baseline-presets": Experiment(
+        "The fairness baselines with the schedule of their own code: CIFAR-10, CNN",
+        ("performance-study",),
+        FIVE_SPLITS,
+        methods=("standalone", "cffl", "rffl", "cgsv"),
+        model="cnn",
+        variants={
+            "": {},
+            "preset": PRESET | {"methods": ("rffl", "cgsv")},
+            "preset-cffl": PRESET | {"lr": 0.01, "methods": ("cffl",)},
+        },
+    ),
+    "tau": Experiment(
+        "Sensitivity to tau_opt and tau_max: CIFAR-10, homogeneous and imbalanced (0.6, 1)",
+        (),
+        ("homogeneous", "imbalanced-0.6-1"),
+        methods=("standalone", "cycle"),
+        variants={"": {}} | {name: tau for name, tau in TAUS.items() if name != "tau0.25-0.75"},
     ),
     "cifar10-resnet": Experiment(
         "Main table, ResNet-18 half: CIFAR-10, five splits",
         ("performance-study", "performance-study-table-c10-left"),
         FIVE_SPLITS,
+        methods=("standalone", "fedavg", *PRIVATE),
+        models={"laptop": ("resnet18", 8)},
     ),
     "participants": Experiment(
         "Two, five and ten participants: CIFAR-10",
@@ -168,12 +204,14 @@ EXPERIMENTS = {
         "CIFAR-100, five splits",
         ("performance-study-c100", "performance-study-table-c100"),
         FIVE_SPLITS,
+        methods=("standalone", "fedavg", *PRIVATE),
         dataset="cifar100",
     ),
     "imbalance": Experiment(
         "More imbalanced splits: CIFAR-10",
         ("imbstudy",),
         ("imbalanced-0.4-1", "imbalanced-0.12-1", "imbalanced-0.41-2", "imbalanced-0.23-2", "imbalanced-0.14-2"),
+        methods=("standalone", *SERVER, *PRIVATE),
     ),
     "fed-isic": Experiment(
         "Fed-ISIC2019, six centers, three topologies; below `paper` on the synthetic stand-in",
@@ -291,7 +329,7 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
     if profile not in PROFILES:
         raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
     experiment, scale = EXPERIMENTS[name], PROFILES[profile]
-    model, width = scale.models.get(experiment.model, (experiment.model, None))
+    model, width = experiment.models.get(profile) or scale.models.get(experiment.model, (experiment.model, None))
     dataset, images = scale.data.get(experiment.dataset, (experiment.dataset, None))
     augmented = dataset != "digits" and (model in ("resnet18", "efficientnet_b0") or dataset == "cifar100")
     settings = {field.name for field in fields(Options)}

@@ -32,6 +32,7 @@ class Options:
     tau_max: float = 0.75
     period: int = 5  # R: everybody answers everybody, and is scored, every R rounds
     score_samples: int = 512  # own training samples on which both gradients are taken
+    epochs_per_round: int = 1  # methods with a server: local epochs between two uploads
     privacy: str = "plain"  # how answers travel: in clear, or "fhe": computed and sent encrypted (small networks)
     topology: str = "complete"  # gossip: complete, ring, exponential, exponential-undirected or graph6:...
     beta: float = 15.0  # sharpness of the softmax over alignments
@@ -43,7 +44,8 @@ class Options:
     participation: float = 1.0  # fraction of the participants drawn for each round
 
     def __post_init__(self):
-        positive = ("batch_size", "lr", "lr_decay", "lr_every", "temperature", "period", "score_samples")
+        positive = ("batch_size", "lr", "lr_decay", "lr_every", "temperature", "period", "score_samples",
+                    "epochs_per_round")  # fmt: skip
         for name in positive:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")

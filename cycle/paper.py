@@ -10,6 +10,10 @@ from cycle.experiments import EXPERIMENTS, split_slug
 PRINTED = Path(__file__).parent / "data" / "paper_tables.csv"
 METHOD_NAMES = {
     "standalone": ("SA",),
+    "fedavg": ("FedAvg",),
+    "cffl": ("CFFL",),
+    "rffl": ("RFFL",),
+    "cgsv": ("CGSV",),
     "vpdl": ("VPDL",),
     "cycle": ("CYCle", "CYCle[PDL]"),
     "gossip": ("DSGD", "Gossip-SGD (Complete)"),
