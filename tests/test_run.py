@@ -1,0 +1,88 @@
+"""run.py: what it says when a machine lacks something, and that it skips what is done."""
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """run.py as a module, at work in an empty directory."""
+    spec = importlib.util.spec_from_file_location("run_script", ROOT / "run.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (tmp_path / "requirements.txt").write_text("six\n")
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(module, "PYTHON", tmp_path / ".venv" / "bin" / "python")
+    return module
+
+
+def test_needs_the_standard_library_only():
+    tree = ast.parse((ROOT / "run.py").read_text(), feature_version=(3, 7))  # an old Python must reach the message
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert names <= set(sys.stdlib_module_names)
+
+
+def test_an_old_python_is_told(script, monkeypatch):
+    monkeypatch.setattr(sys, "version_info", (3, 9, 1))
+    monkeypatch.setattr(sys, "argv", ["run.py", "book"])
+    with pytest.raises(SystemExit, match="Python 3.11 or newer"):
+        script.main()
+
+
+def test_a_full_disk_is_told(script, monkeypatch):
+    usage = namedtuple("usage", "total used free")(10, 9, 1e9)
+    monkeypatch.setattr(script.shutil, "disk_usage", lambda path: usage)
+    with pytest.raises(SystemExit, match="1.0 GB free; the packages need 4 GB"):
+        script.setup()
+
+
+def test_no_network_is_told_and_nothing_is_called_done(script, monkeypatch):
+    monkeypatch.setattr(script.venv, "create", lambda path, with_pip: script.PYTHON.parent.mkdir(parents=True))
+    monkeypatch.setattr(script.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1))
+    with pytest.raises(SystemExit, match="no network"):
+        script.setup()
+    assert not (script.VENV / "cycle-setup.txt").exists()
+
+
+def test_the_second_call_installs_nothing(script, monkeypatch):
+    calls = []
+
+    def create(path, with_pip):
+        script.PYTHON.parent.mkdir(parents=True)
+        script.PYTHON.write_text("")
+
+    monkeypatch.setattr(script.venv, "create", create)
+    monkeypatch.setattr(script.subprocess, "run", lambda *a, **_: calls.append(a) or subprocess.CompletedProcess([], 0))
+    script.setup(), script.setup()
+    assert len(calls) == 1
+    (script.ROOT / "requirements.txt").write_text("six==1.16\n")
+    script.setup()
+    assert len(calls) == 2  # changed requirements are installed
+
+
+def test_the_cache_of_executed_chapters_goes_when_the_code_changes(script, monkeypatch):
+    (script.ROOT / "cycle").mkdir()
+    code = script.ROOT / "cycle" / "metrics.py"
+    code.write_text("a = 1")
+    cache = script.ROOT / "_build" / ".jupyter_cache"
+
+    def build(*_, **__):
+        cache.mkdir(parents=True, exist_ok=True)
+        return 0
+
+    monkeypatch.setattr(script, "python", build)
+    assert script.book() == 0
+    (cache / "kept").write_text("")
+    assert script.book() == 0 and (cache / "kept").exists()
+    code.write_text("a = 2")
+    assert script.book() == 0 and not (cache / "kept").exists()
