@@ -8,7 +8,7 @@ import sys
 import pandas as pd
 import torch
 
-from cycle import datasets, experiments, records, tables
+from cycle import datasets, experiments, records, runs, tables
 
 BENCHMARKS = ("round", "theory", "fhe")
 
@@ -23,7 +23,7 @@ def list_experiments(arguments) -> None:
     for name in experiments.EXPERIMENTS:
         print(f"  {name:22} {experiments.estimated_gpu_hours(name):4.0f} h")
     print("\nProfiles:")
-    for name, profile in experiments.PROFILES.items():
+    for name, profile in runs.PROFILES.items():
         print(f"  {name:7} {profile.about}")
 
 
@@ -39,9 +39,7 @@ def run(arguments) -> None:
         arguments.splits and _names(arguments.splits),
     )
     if arguments.privacy:
-        selected = {
-            run.path: run for run in (experiments.with_privacy(run, arguments.privacy) for run in selected)
-        }.values()
+        selected = {run.path: run for run in (runs.with_privacy(run, arguments.privacy) for run in selected)}.values()
     for selected_run in list(selected):
         records.execute(selected_run, arguments.name, device=arguments.device)
     table(arguments)
@@ -80,7 +78,7 @@ def parser() -> argparse.ArgumentParser:
     def experiment_verb(name, do, description):
         verb = verbs.add_parser(name, help=description, description=description)
         verb.add_argument("name", metavar="NAME", choices=experiments.EXPERIMENTS, help="an experiment (see `list`)")
-        verb.add_argument("--profile", default="smoke", choices=experiments.PROFILES, help="the scale (default smoke)")
+        verb.add_argument("--profile", default="smoke", choices=runs.PROFILES, help="the scale (default smoke)")
         verb.set_defaults(do=do)
         return verb
 

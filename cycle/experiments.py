@@ -1,104 +1,13 @@
 """The paper's tables and figures as data: which runs each needs, at which scale. A run is named by its settings."""
 
-import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
-import numpy as np
-
-from cycle import partition
-from cycle.datasets import Dataset
 from cycle.methods import METHODS
 from cycle.options import Options
-from cycle.participants import Task
+from cycle.runs import PROFILES, Run
 
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix E)
-
-
-@dataclass(frozen=True)
-class Run:
-    """Everything that decides a run's numbers."""
-
-    profile: str
-    dataset: str
-    model: str
-    method: str
-    split: str
-    n: int
-    seed: int
-    images: int | None  # training images used; None: all
-    options: Options
-    width: int | None = None
-    flips: dict[int, float] = field(default_factory=dict)  # participant: rate of flipped labels
-    variant: str = ""  # what sets this run apart within its experiment, for its file name
-
-    @property
-    def path(self) -> str:
-        """Where the record lies below results/: one directory for each setting, one file for each method and seed."""
-        model = self.model if self.width is None else f"{self.model}-w{self.width}"
-        method = f"{self.method}+{self.variant}" if self.variant else self.method
-        return f"{self.profile}/{self.dataset}-{model}-n{self.n}/{self.split}/{method}.seed{self.seed}.json"
-
-    def settings(self) -> dict:
-        """All of it as plain values, for the record."""
-        return {**asdict(self), "flips": {str(n): rate for n, rate in self.flips.items()}}
-
-    def alone(self) -> "Run":
-        """The standalone run that gives the same participants their B_n (on clean labels)."""
-        plain = replace(self.options, **{name: getattr(Options(), name) for name in COLLABORATION})
-        scale = PROFILES[self.profile].options
-        plain = replace(plain, local_epochs=scale.local_epochs, rounds=scale.rounds)
-        return replace(self, method="standalone", variant="", flips={}, options=plain)
-
-
-COLLABORATION = (
-    "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
-    "epochs_per_round", "privacy", "topology", "beta", "local_steps", "evaluation", "link_rule", "alignment",
-    "mix_buffers", "participation",
-)  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Profile:
-    """One scale: data, model and schedule that replace the paper's."""
-
-    about: str
-    options: Options
-    data: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # data set: (data set, training images)
-    models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # model: (model, width)
-    changes: dict[str, dict] = field(default_factory=dict)  # model: options that it needs otherwise
-
-
-SQUARES = {"lr": 0.003, "lr_every": 40, "batch_size": 32}  # networks of squares diverge at larger rates
-
-PROFILES = {
-    "smoke": Profile(
-        "digits, seconds on a CPU; what the chapters run live",
-        Options(local_epochs=10, rounds=20, batch_size=32, lr_every=10, score_samples=256),
-        data={"cifar10": ("digits", 400), "cifar100": ("digits", 400), "fedisic": ("fedisic-synthetic", 2000)},
-        models={"cnn": ("mlp", None), "resnet18": ("mlp", None), "efficientnet_b0": ("cnn", None)},
-        changes={"cnn": {"lr": 0.03}, "poly_mlp": SQUARES},
-    ),
-    "laptop": Profile(
-        "real CIFAR-10, 10,000 images, 10 local epochs and 30 rounds; minutes a run on one core",
-        Options(local_epochs=10, rounds=30, batch_size=64, lr=0.03, lr_every=10),
-        data={
-            "cifar10": ("cifar10", 10_000),
-            "cifar100": ("cifar100", 10_000),
-            "fedisic": ("fedisic-synthetic", None),
-        },
-        models={"resnet18": ("cnn", None), "efficientnet_b0": ("cnn", None)},
-        changes={"poly_mlp": SQUARES},
-    ),
-    "paper": Profile(
-        "the paper's exact setting; ResNet-18 wants a GPU",
-        Options(),
-        changes={
-            "cnn": {"lr": 0.05},  # at the printed 0.1 participants with 5,000 images die (stay at 10 %)
-            "efficientnet_b0": {"batch_size": 32},
-        },
-    ),
-}
 
 
 @dataclass(frozen=True)
@@ -272,47 +181,6 @@ EXPERIMENTS = {
 }
 
 
-def split_slug(printed: str) -> str:
-    """The paper's 'Imbalanced (0.6, 1)' as this project writes it: imbalanced-0.6-1."""
-    return "-".join(re.findall(r"[a-z]+|[0-9.]+", printed.lower()))
-
-
-def partition_of(split: str, labels: np.ndarray, n: int, seed: int, centers=None) -> list[np.ndarray]:
-    """The index arrays of a split by its name; `centers` says who made each sample, for the natural split."""
-    kind, *numbers = split.split("-")
-    try:
-        if kind == "homogeneous" and not numbers:
-            return partition.homogeneous(labels, n, seed)
-        if kind == "dirichlet" and len(numbers) == 1:
-            return partition.dirichlet(labels, n, float(numbers[0]), seed)
-        if kind == "quantity" and len(numbers) == 1:
-            return partition.quantity_skew(labels, n, float(numbers[0]), seed)
-        if kind == "imbalanced" and len(numbers) == 2:
-            return partition.imbalanced(labels, n, float(numbers[0]), int(numbers[1]), seed)
-        if split == "natural" and centers is not None:
-            return partition.natural(centers, n)
-        if split == "natural-pooled" and centers is not None:  # the last participant holds everything, for comparison
-            return [*partition.natural(centers, n - 1), np.arange(labels.size)]
-    except ValueError as error:
-        raise ValueError(f"split {split}: {error}") from error
-    known = "homogeneous, dirichlet-D, quantity-D, imbalanced-K-M or, where the data have centers, natural"
-    raise ValueError(f"split must be {known}, got {split!r}")
-
-
-def task_of(run: Run, dataset: Dataset) -> Task:
-    """The participants of a run: its images, its split, its flipped labels."""
-    labels = dataset.train_labels.cpu().numpy()
-    centers = dataset.centers
-    strata = labels if centers is None else labels + dataset.num_classes * centers
-    chosen = partition.stratified_subset(strata, run.images or labels.size, run.seed)
-    centers = None if centers is None else centers[chosen]
-    parts = [chosen[part] for part in partition_of(run.split, labels[chosen], run.n, run.seed, centers)]
-    flipped = {
-        n: partition.flip_labels(labels[parts[n]], rate, dataset.num_classes, run.seed) for n, rate in run.flips.items()
-    }
-    return Task(dataset, parts, run.model, run.seed, run.width, flipped)
-
-
 def _chosen(asked, known, what):
     if asked is None:
         return known
@@ -354,16 +222,6 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
                                 continue
                             run = run.alone()
                         yield run
-
-
-def with_privacy(run: Run, privacy: str) -> Run:
-    """The same run with its answers in clear or encrypted; standalone has none."""
-    if run.method == "standalone":
-        return run
-    variant = "+".join(
-        [*(part for part in run.variant.split("+") if part not in ("", "fhe")), *["fhe"][: privacy == "fhe"]]
-    )
-    return replace(run, options=replace(run.options, privacy=privacy), variant=variant)
 
 
 def estimated_gpu_hours(name: str) -> float:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cycle.experiments import EXPERIMENTS, split_slug
+from cycle.experiments import EXPERIMENTS
+from cycle.runs import split_slug
 
 PRINTED = Path(__file__).parent / "data" / "paper_tables.csv"
 METHOD_NAMES = {

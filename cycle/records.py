@@ -15,9 +15,10 @@ import torch
 from tqdm.auto import tqdm
 
 from cycle import datasets, models, training
-from cycle.experiments import Run, runs_of, task_of
+from cycle.experiments import runs_of
 from cycle.methods import METHODS, play
 from cycle.participants import accuracy
+from cycle.runs import Run, task_of
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 TEST_EVERY = 5  # epochs

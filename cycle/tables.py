@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from cycle import metrics, paper, records
-from cycle.experiments import EXPERIMENTS, PROFILES, runs_of
+from cycle.experiments import EXPERIMENTS, runs_of
 from cycle.records import RESULTS
+from cycle.runs import PROFILES
 
 MEASURES = ("MVA", "MCG", "CGS")
 

@@ -1,9 +1,11 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from hypothesis import settings
 
 import cycle.vision  # noqa: F401 (before any test imports torchvision)
-from cycle import datasets, experiments
+from cycle import datasets, runs
 
 settings.register_profile("book", deadline=None, max_examples=50)  # machines differ; no test is timed
 settings.load_profile("book")
@@ -20,8 +22,8 @@ def small_run():
     """One method of the smoke profile by name, short enough for a test."""
 
     def make(method, split="imbalanced-0.6-1", n=5, seed=0, **changes):
-        options = experiments.PROFILES["smoke"].options
-        options = experiments.replace(options, **({"local_epochs": 2, "rounds": 6, "period": 3} | changes))
-        return experiments.Run("smoke", "digits", "mlp", method, split, n, seed, 200, options)
+        options = runs.PROFILES["smoke"].options
+        options = replace(options, **({"local_epochs": 2, "rounds": 6, "period": 3} | changes))
+        return runs.Run("smoke", "digits", "mlp", method, split, n, seed, 200, options)
 
     return make

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from cycle import baselines, experiments, methods, models
+from cycle import baselines, methods, models, runs
 
 vectors = st.integers(0, 999).map(lambda seed: np.random.default_rng(seed).normal(size=37))
 
@@ -75,7 +75,7 @@ def test_cffl_rule(n, seed):
 
 def one_round(method, small_run, digits):
     run = small_run(method, local_epochs=0, rounds=1)
-    task = experiments.task_of(run, digits)
+    task = runs.task_of(run, digits)
     trained = task.participants(run.options, common_start=True)
     start = baselines._parameters(trained[0])
     for participant in trained:
@@ -101,7 +101,7 @@ def test_fedavg_averages_batchnorm_buffers(small_run, digits, monkeypatch):
         lambda shape, classes, width=32: nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes)),
     )
     run = small_run("fedavg", local_epochs=0, rounds=1)
-    task = experiments.task_of(run, digits)
+    task = runs.task_of(run, digits)
     trained = task.participants(run.options, common_start=True)
     for participant in trained:
         baselines.learn(participant, 0, run.options)
@@ -159,7 +159,7 @@ def test_messages_to_and_from_the_server_are_counted(method, small_run, digits):
 @pytest.mark.parametrize("method", ["cffl", "rffl", "cgsv"])
 def test_the_servers_memory_is_resumed(method, small_run, digits):
     run = small_run(method, local_epochs=0, rounds=4)
-    task = experiments.task_of(run, digits)
+    task = runs.task_of(run, digits)
     whole = list(methods.play(method, task, run.options))[-1]
     state = baselines_state(task, run.options)
     rounds = methods.play(method, task, run.options, state)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from cycle import datasets, experiments, participants
+from cycle import datasets, participants, runs
 
 FACTORIES = {
     getattr(torch, name)
@@ -31,7 +31,7 @@ class Watch(TorchFunctionMode):
 @pytest.fixture
 def people(small_run, digits):
     run = small_run("cycle", augment=True, batch_size=16)
-    everybody = experiments.task_of(run, digits).participants(run.options)
+    everybody = runs.task_of(run, digits).participants(run.options)
     return run.options, everybody
 
 

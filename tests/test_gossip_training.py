@@ -7,14 +7,14 @@ import torch
 import torch.nn.functional as F
 from test_device import Watch
 
-from cycle import experiments, gossip, gossip_training, methods, participants, records, training
+from cycle import experiments, gossip, gossip_training, methods, participants, records, runs, training
 from cycle.models import parameter_count
 from cycle.options import Options
 
 
 def task_and_options(small_run, digits, method="gossip", n=5, model="mlp", width=None, **changes):
     run = small_run(method, n=n, **({"local_epochs": 0} | changes))
-    task = experiments.task_of(replace(run, model=model, width=width), digits)
+    task = runs.task_of(replace(run, model=model, width=width), digits)
     return task, run.options
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from cycle import experiments, records
+from cycle import experiments, records, runs
 
 NUMBERS = ("accuracy", "curve", "losses", "reputation", "shares", "messages", "bytes", "sizes", "images", "standalone")
 FIELDS = (
@@ -60,9 +60,9 @@ import sys, torch
 torch.set_num_threads(1)
 from dataclasses import replace
 from pathlib import Path
-from cycle import experiments, records
-options = replace(experiments.PROFILES["smoke"].options, local_epochs=3, rounds=40, period=3)
-run = experiments.Run("smoke", "digits", "mlp", "cycle", "imbalanced-0.6-1", 5, 0, 400, options)
+from cycle import records, runs
+options = replace(runs.PROFILES["smoke"].options, local_epochs=3, rounds=40, period=3)
+run = runs.Run("smoke", "digits", "mlp", "cycle", "imbalanced-0.6-1", 5, 0, 400, options)
 records.execute(run, "test", Path(sys.argv[1]), progress=False)
 """
 
@@ -126,7 +126,7 @@ def test_committed_records_are_whole_and_what_they_say():
 
 def test_every_experiment_can_be_named_and_read():
     for name in experiments.EXPERIMENTS:
-        for profile in experiments.PROFILES:
+        for profile in runs.PROFILES:
             paths = [run.path for run in experiments.runs_of(name, profile)]
             assert paths and len(set(paths)) == len(paths)
 
@@ -147,6 +147,6 @@ def test_refuses_unknown_names(arguments, named):
 
 def test_unknown_split(digits):
     with pytest.raises(ValueError, match="split must be homogeneous"):
-        experiments.partition_of("halves-2", digits.train_labels.numpy(), 5, 0)
+        runs.partition_of("halves-2", digits.train_labels.numpy(), 5, 0)
     with pytest.raises(ValueError, match="split imbalanced-0.9-2: kappa"):
-        experiments.partition_of("imbalanced-0.9-2", digits.train_labels.numpy(), 5, 0)
+        runs.partition_of("imbalanced-0.9-2", digits.train_labels.numpy(), 5, 0)

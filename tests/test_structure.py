@@ -23,6 +23,7 @@ LAYERS = [
     {"training"},
     {"baselines", "gossip_training"},
     {"methods"},
+    {"runs"},
     {"experiments"},
     {"records", "paper"},
     {"tables"},

@@ -5,12 +5,12 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cycle import distillation, experiments, methods, participants, reputation, training
+from cycle import distillation, methods, participants, reputation, runs, training
 from cycle.options import Options
 
 
 def play(run, dataset, method=None):
-    task = experiments.task_of(run, dataset)
+    task = runs.task_of(run, dataset)
     return list(_copies(methods.play(method or run.method, task, run.options)))
 
 
@@ -37,7 +37,7 @@ def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits):
     """Against autograd on the loss written out with separate KL terms."""
     run = small_run("vpdl", lambda_0=10.0)
     options = replace(run.options, batch_size=1000, momentum=0.0, weight_decay=0.0)
-    task = experiments.task_of(run, digits)
+    task = runs.task_of(run, digits)
     first, second, third = task.participants(options)[:3]
     for other in (second, third):
         other.model.eval()
@@ -56,7 +56,7 @@ def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits):
 
 def test_score_is_the_equation(small_run, digits):
     run = small_run("cycle")
-    task = experiments.task_of(run, digits)
+    task = runs.task_of(run, digits)
     options = replace(run.options, score_samples=10_000)
     one, other = task.participants(options)[:2]
     one.model.eval(), other.model.eval()
@@ -150,7 +150,7 @@ def test_a_participant_does_not_depend_on_who_else_is_computed(small_run, digits
     """P2's standalone weights are the same when the others are trained before, after or not at all."""
     run = small_run("standalone")
     full = play(run, digits)[-1][1][1]
-    task = experiments.task_of(run, digits)
+    task = runs.task_of(run, digits)
     second = task.participants(run.options)[1]
     torch.rand(17)  # somebody else used the global stream
     for epoch in range(run.options.epochs):
@@ -160,7 +160,7 @@ def test_a_participant_does_not_depend_on_who_else_is_computed(small_run, digits
 
 def test_a_silent_peer_scores_zero_at_a_calibration(small_run, digits):
     run = small_run("cycle")
-    task = experiments.task_of(run, digits)
+    task = runs.task_of(run, digits)
     state = training.start(task, run.options)
     shares = ~np.eye(5, dtype=bool)
     shares[4] = False

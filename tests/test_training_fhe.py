@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cycle import experiments, methods, participants
+from cycle import experiments, methods, participants, runs
 from cycle.fhe import channel as channels
 from cycle.options import Options
 
@@ -15,7 +15,7 @@ def outcomes(digits):
     """Three participants, four rounds of CYCle, in clear and encrypted; and how often the channel was asked."""
     run = next(run for run in experiments.runs_of("encrypted", "smoke") if run.method == "cycle")
     run = replace(run, n=3, images=150, options=replace(run.options, local_epochs=3, rounds=4, period=3))
-    task = experiments.task_of(run, digits)
+    task = runs.task_of(run, digits)
     asked = []
     true_answer = channels.EncryptedChannel.answer
 
