@@ -27,7 +27,10 @@ def stream_seed(*key: int) -> int:
 def stream(device: torch.device, *key: int):
     """Inside, torch draws from the stream of this key; outside, its global state is as before."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(stream_seed(*key))
+        seed = stream_seed(*key)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed visits every kind of device, each time
+        if device.type == "cuda":
+            torch.cuda.manual_seed(seed)
         yield
 
 
