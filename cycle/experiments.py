@@ -176,6 +176,7 @@ EXPERIMENTS = {
         ("noofparticipantsv3-part1",),
         ("dirichlet-0.5",),
         methods=("standalone", "gossip", "cycle-gossip"),
+        models={"laptop": ("resnet18", 8)},
         variants={"": {}, "local-buffers": {"mix_buffers": False}},
     ),
 }

@@ -11,6 +11,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import HTML, Markdown
 
+from cycle import tables
+
 COLOURS = {"standalone": "#6e6e6e", "vpdl": "#0072b2", "cycle": "#d55e00", "fedavg": "#009e73"}  # Okabe-Ito
 
 
@@ -46,6 +48,11 @@ def table(frame, digits: int = 2) -> HTML:
     """A data frame as a plain table without its index; floats with `digits` decimals, nothing for NaN."""
     text = frame.to_html(index=False, border=0, float_format=lambda value: f"{value:.{digits}f}", na_rep="")
     return HTML(f'<div class="cycle-table">{text}</div>')
+
+
+def provenance(name: str, profile: str) -> HTML:
+    """The line under a recorded table or figure: where its numbers came from."""
+    return HTML(f'<p class="provenance">{html.escape(tables.provenance_line(name, profile))}</p>')
 
 
 def _png(figure) -> str:

@@ -50,13 +50,14 @@ def summary(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> 
         for measure in (*MEASURES, "min gain"):
             spread = f" ± {group[measure].std(ddof=1):.2f}" if len(group) > 1 else ""
             row[measure] = f"{group[measure].mean():.2f}{spread}"
+            if measure in MEASURES:
+                printed = paper.metric(name, method, split, n, measure)
+                row[f"paper {measure}"] = "" if printed is None else f"{printed:.2f}"
         row["losers"] = f"{group['losers'].mean():.1f}"
         row["messages"] = "" if group["messages"].isna().all() else f"{100 * group['messages'].mean():.0f} %"
-        for measure in MEASURES:
-            printed = paper.metric(name, method, split, n, measure)
-            row[f"paper {measure}"] = "" if printed is None else f"{printed:.2f}"
         rows.append(row)
-    return pd.DataFrame(rows)
+    summed = pd.DataFrame(rows)
+    return summed if len(EXPERIMENTS[name].n) > 1 else summed.drop(columns="N")
 
 
 def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
@@ -69,10 +70,12 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
         return sorted({record["provenance"][key] for record in found})
 
     seeds = sorted({record["seed"] for record in found})
+    needed = len(seeds) * len(list(runs_of(name, profile)))
     dates = [value[:10] for value in values("date")]
     commits = ", ".join(value[:8] for value in values("commit"))
     return (
-        f"profile {profile}, {len(seeds)} seed(s), {len(found)} runs on {' and '.join(values('hardware'))}, "
+        f"profile {profile}, {len(seeds)} seed(s), {len(found)} of {needed} runs on "
+        f"{' and '.join(values('hardware'))}, "
         f"{dates[0]} to {dates[-1]}, commit {commits}; "
         f"python -m cycle run {name} --profile {profile} --seed {','.join(map(str, seeds))}"
     )
