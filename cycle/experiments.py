@@ -148,6 +148,15 @@ EXPERIMENTS = {
         methods=("standalone", "cycle"),
         variants=_flips((4,)),
     ),
+    "refusal": Experiment(
+        "A participant that never answers, or only when forced: CIFAR-10",
+        (),
+        ("homogeneous", "imbalanced-0.6-1"),
+        methods=("standalone", "cycle"),
+        variants={"": {}}
+        | {f"silent-p{n + 1}": {"silent": (n,)} for n in (0, 4)}
+        | {f"forced-only-p{n + 1}": {"forced_only": (n,)} for n in (0, 4)},
+    ),
     "encrypted": Experiment(
         "Every answer computed under encryption: digits, a network of squares",
         (),

@@ -32,6 +32,8 @@ class Options:
     tau_max: float = 0.75
     period: int = 5  # R: everybody answers everybody, and is scored, every R rounds
     score_samples: int = 512  # own training samples on which both gradients are taken
+    silent: tuple[int, ...] = ()  # participants who never answer anybody, not even when forced
+    forced_only: tuple[int, ...] = ()  # participants who answer at calibrations only
     epochs_per_round: int = 1  # methods with a server: local epochs between two uploads
     privacy: str = "plain"  # how answers travel: in clear, or "fhe": computed and sent encrypted (small networks)
     topology: str = "complete"  # gossip: complete, ring, exponential, exponential-undirected or graph6:...

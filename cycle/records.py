@@ -129,10 +129,10 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
         bar.update()
     bar.close()
 
-    record = _record(run, experiment, task, state, log, results)
-    write_atomically(path, lambda file: file.write(json.dumps(record, indent=1).encode()))
+    text = json.dumps(_record(run, experiment, task, state, log, results), indent=1)
+    write_atomically(path, lambda file: file.write(text.encode()))
     checkpoint.unlink(missing_ok=True)
-    return record
+    return json.loads(text)
 
 
 def _record(run, experiment, task, state, log, results) -> dict:

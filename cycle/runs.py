@@ -49,6 +49,7 @@ class Run:
 
 COLLABORATION = (
     "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
+    "silent", "forced_only",
     "epochs_per_round", "privacy", "topology", "beta", "local_steps", "evaluation", "link_rule", "alignment",
     "mix_buffers", "participation",
 )  # fmt: skip

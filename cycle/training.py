@@ -147,6 +147,8 @@ def _private_rounds(task: Task, options: Options, state: State, trust: Callable)
             before = np.zeros((task.n, task.n)) if state.reputation is None else state.reputation
             rng = np.random.default_rng(stream_seed(task.seed, SHARE, state.epoch))
             shares = sharing.draw_shares(before, t, options.period, rng)
+            refusing = options.silent + (options.forced_only if t % options.period else ())
+            shares[list(refusing)] = False
         hear = _hearing(channel, peers, shares, t, options)
         state.reputation = trust(state, t, options, shares, hear)
         losses = []

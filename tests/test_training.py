@@ -169,6 +169,16 @@ def test_a_silent_peer_scores_zero_at_a_calibration(small_run, digits):
     assert (fresh[:, 4] == 0).all() and (fresh[:4, :4].sum() > 0)
 
 
+def test_refusing_peers(small_run, digits):
+    """One who never answers is scored 0 by all; one who answers when forced keeps a reputation."""
+    silent = [done for done, _ in play(small_run("cycle", silent=(1,)), digits) if done.shares is not None]
+    assert not any(done.shares[1].any() for done in silent)
+    assert all((done.reputation[:, 1] == 0).all() for done in silent)
+    forced = [done for done, _ in play(small_run("cycle", forced_only=(1,)), digits) if done.shares is not None]
+    assert [bool(done.shares[1].any()) for done in forced] == [True, False, False, True, False, False]
+    assert forced[-1].reputation[[0, 2, 3, 4], 1].max() > 0
+
+
 @pytest.mark.parametrize(
     "change", [{"lr": 0}, {"normalisation": "sum"}, {"alpha": 2}, {"tau_opt": 0.9}, {"rounds": -1}, {"period": 0}]
 )
