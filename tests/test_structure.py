@@ -26,7 +26,8 @@ LAYERS = [
     {"runs"},
     {"experiments"},
     {"records", "paper"},
-    {"tables"},
+    {"tables", "audit"},
+    {"claims"},
     {"plots", "bench"},
     {"__main__"},
 ]

@@ -1,0 +1,300 @@
+"""The paper against itself: what its printed values, bold face, colours and sentences say about each other.
+
+Every check takes the printed values as `paper.tables()` returns them. A finding says where (table and line of the
+source), what is printed, what follows from the other printed values, and what this book does about it.
+"""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from cycle import metrics
+
+PLAYERS = [f"P{n}" for n in range(1, 6)]
+HONEST = {"free-rider-study": 4, "free-rider-study-malicious2": 3}
+# Farthest that a correctly computed and rounded value can lie from one recomputed from rows of two decimals.
+ROUNDING = {"MVA": 0.01, "avg_honest": 0.01, "MCG": 0.015, "CGS": 0.015}
+BEST = {"MVA": "max", "MCG": "max", "CGS": "min", "rho": "max"}
+RUN = ["dataset", "model", "label", "N"]
+GOSSIP = ("DSGD", "CYCle[Gossip]")
+COLUMNS = ["kind", "where", "printed", "follows", "chose"]
+
+
+def findings(values: pd.DataFrame) -> pd.DataFrame:
+    """All contradictions among the printed values, one a row: kind, where, printed, follows, chose."""
+    checks = (own_rows, other_tables, implied_standalone, pipelines, bold_face, colours, amount_of_data, dirichlet)
+    return pd.concat([check(values) for check in checks], ignore_index=True)
+
+
+def own_rows(values: pd.DataFrame) -> pd.DataFrame:
+    """Printed summaries that no rounding makes equal to what the participants' rows give (CGS with 1/N)."""
+    frame = recomputed(values)
+    wrong = frame[(frame["printed"] - frame["from the rows"]).abs() > frame["tolerance"]]
+    cells = zip(wrong["where"], wrong["printed"], wrong["from the rows"], strict=True)
+    rows = [(where, f"{printed:.2f}", f"{follows:.2f}") for where, printed, follows in cells]
+    return _table("rows", rows, "the value that the rows give")
+
+
+def other_tables(values: pd.DataFrame) -> pd.DataFrame:
+    """One quantity of one run printed with different values, where no participants' rows can decide between them."""
+    frame = _without_rows(values)
+    frame, rows = frame[frame["participant_or_metric"] != "avg_honest"], []
+    groups = frame.groupby([*RUN, "method", "participant_or_metric"], sort=False)
+    apart = groups["value"].transform("max") - groups["value"].transform("min") > 0.005
+    for (*run, method, metric), group in frame[apart].groupby(groups.keys, sort=False):
+        first, *others = (f"{row.value:.2f} ({row.table}, L{row.line})" for row in group.itertuples())
+        rows.append((f"{_name(run)}, {method}, {metric}", first, "; ".join(others)))
+    return _table("tables", rows, "the first")
+
+
+def implied_standalone(values: pd.DataFrame) -> pd.DataFrame:
+    """Splits whose mean standalone accuracy MVA - MCG is not the same for all methods of one pipeline."""
+    rows = []
+    for (table, *run, _), alone in _standalone(_without_rows(values)):
+        if np.ptp(alone) > 0.02 + 1e-9:  # four roundings of half a hundredth
+            first, *others = (f"{method} {value:.2f}" for method, value in alone.items())
+            rows.append((f"{table}: {_name(run)}, MVA - MCG", first, "; ".join(others)))
+    return _table("standalone", rows, "our own standalone runs, one for all methods")
+
+
+def pipelines(values: pd.DataFrame) -> pd.DataFrame:
+    """Data and N whose distillation rows and gossip rows start from different standalone accuracies."""
+    found = {}
+    for (table, dataset, _, label, n, pipeline), alone in _standalone(_runs(values)):
+        if table.startswith("noofparticipants"):
+            found.setdefault((table, dataset, n), {}).setdefault(label, {})[pipeline] = alone.mean()
+    rows = []
+    for (table, dataset, n), splits in found.items():
+        differ = {label: pair for label, pair in splits.items() if abs(pair["gossip"] - pair["other"]) > 0.02}
+        if differ:
+            printed, follows = (
+                ", ".join(f"{label}: {pair[pipeline]:.2f}" for label, pair in differ.items())
+                for pipeline in ("other", "gossip")
+            )
+            rows.append((f"{table}: {dataset}, N = {n}, MVA - MCG", f"distillation {printed}", f"gossip {follows}"))
+    return _table("pipelines", rows, "gains of the two are not compared with each other")
+
+
+def bold_face(values: pd.DataFrame) -> pd.DataFrame:
+    """Values in bold that are not the best of their group, and best ones that are not, in measures a table bolds."""
+    frame, rows = values[(values["method"] != "SA") & values["participant_or_metric"].isin(BEST)], []
+    frame = frame.assign(pipeline=_pipeline(frame))
+    for (table, metric), column in frame.groupby(["table", "participant_or_metric"], sort=False):
+        if column["bold"].any():
+            column = column.assign(best=column.groupby([*RUN, "pipeline"])["value"].transform(BEST[metric]))
+            for row in column[column["value"].eq(column["best"]) != column["bold"].eq(1)].itertuples():
+                run = _name((row.dataset, row.model, row.label, row.N))
+                printed = f"{row.value:.2f} {'bold' if row.bold else 'not bold'}"
+                rows.append(
+                    (f"{table}, L{row.line}: {run}, {row.method}, {metric}", printed, f"best is {row.best:.2f}")
+                )
+    return _table("bold", rows, "bold is ignored")
+
+
+def colours(values: pd.DataFrame) -> pd.DataFrame:
+    """Participants that lose and are not red, or are red and do not lose, in the tables that colour cells."""
+    frame, rows = per_participant(values), []
+    for row in frame[~frame["table"].isin(HONEST)].itertuples():
+        gain = metrics.gains(row.before, row.after)
+        for n in np.flatnonzero((gain < -1e-9) != (row.colour == "lightred")):
+            where = f"{row.table}, L{row.line[n]}: {_name(row.run)}, {row.method}, {PLAYERS[n]}"
+            rows.append((where, f"{row.after[n]:.2f} {row.colour[n] or 'not coloured'}", f"gain {gain[n]:.2f}"))
+    return _table("colour", rows, "losers are counted from the gains")
+
+
+def amount_of_data(values: pd.DataFrame) -> pd.DataFrame:
+    """Splits in which participants with less data of the same distribution are better alone than others with more."""
+    frame, rows = per_participant(values), []
+    frame = frame[(frame["method"] == "SA") & ~frame["table"].isin(HONEST)]
+    for table, group in frame.groupby("table", sort=False):
+        shares = []  # (share of the data, mean standalone accuracy, split)
+        for row in group.itertuples():
+            share = _shares(row.run[2])
+            shares += [(part, row.before[share == part].mean(), row.run[2]) for part in np.unique(share)]
+        for small, low, split in shares:
+            for large, high, other in shares:
+                if small < large - 1e-9 and low > high:
+                    where = f"{table}: standalone, {100 * small:.0f} % of the data ({split})"
+                    rows.append((where, f"{low:.2f}", f"below {high:.2f}, of {100 * large:.0f} % ({other})"))
+    return _table("data", rows, "our own standalone runs on our own split")
+
+
+def dirichlet(values: pd.DataFrame) -> pd.DataFrame:
+    """Dirichlet splits in which everybody is worse alone than anybody with an equal share.
+
+    If only the sizes varied, as L363 says, somebody would hold an equal share or more.
+    """
+    frame, rows = per_participant(values), []
+    frame = frame[(frame["method"] == "SA") & ~frame["table"].isin(HONEST)]
+    for table, group in frame.groupby("table", sort=False):
+        alone = {row.run[2]: row.before for row in group.itertuples()}
+        best, equal = alone["Dirichlet (0.5)"].max(), alone["Homogeneous"].min()
+        if best < equal:
+            where = f"L363 and {table}: Dirichlet (0.5), best standalone"
+            rows.append((where, f"{best:.2f}", f"at least about {equal:.2f}, the worst with an equal share"))
+    return _table("dirichlet", rows, "shares are drawn for each class; the sentence is the option quantity_skew")
+
+
+def spread_convention(values: pd.DataFrame) -> dict[str, int]:
+    """How many printed CGS (the zeros of SA aside) fit their rows with 1/N, with 1/(N-1), with neither."""
+    spread = recomputed(values).query("metric == 'CGS' and printed > 0")
+    population, sample = (
+        (spread["printed"] - spread[column]).abs() <= spread["tolerance"]
+        for column in ("from the rows", "with 1/(N-1)")
+    )
+    return {
+        "printed CGS": len(spread),
+        "fit 1/N": int(population.sum()),
+        "fit 1/(N-1)": int(sample.sum()),
+        "fit neither": int((~population & ~sample).sum()),
+    }
+
+
+def granularity(values: pd.DataFrame) -> pd.DataFrame:
+    """For each group of printed accuracies the smallest number of answers (in thousands) that allows all of them.
+
+    `chance` is the probability that as many arbitrary values of two decimals would all be allowed, as a power of ten.
+    """
+    frame = values[values["participant_or_metric"].isin(PLAYERS)]
+    flipped = np.where(frame["method"].str.contains(r"flip=0\.[1-9]|flip=1", regex=True), ", labels flipped", "")
+    rows = []
+    for group, cells in frame.groupby(frame["table"] + flipped, sort=False):
+        printed = np.round(cells["value"].to_numpy() * 100)
+        size = next(size for size in range(1000, 10_001, 1000) if np.isin(printed, _allowed(size)).all())
+        chance = len(printed) * np.log10(len(_allowed(size)) / 10_001)
+        rows.append({"table": group, "values": len(printed), "answers": size, "chance": f"10^{chance:.0f}"})
+    return pd.DataFrame(rows)
+
+
+def last_digits(values: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Last digits of a table's accuracies, and those expected of means over two and three runs on 2,000 samples."""
+    cells = values[values["table"].str.startswith(table) & values["participant_or_metric"].isin(PLAYERS)]
+    counted = np.bincount(np.round(cells["value"].to_numpy() * 100).astype(int) % 10, minlength=10)
+    expected = {"counted": counted}
+    for runs in (2, 3):
+        # A mean that ends in exactly half a hundredth may be printed up or down.
+        exact = np.arange(20 * runs) * 100 / (20 * runs)
+        up, down = (np.bincount(np.round(exact + nudge).astype(int) % 10, minlength=10) for nudge in (1e-6, -1e-6))
+        expected[f"{runs} runs"] = len(cells) * (up + down) / (2 * len(exact))
+    return pd.DataFrame(expected).rename_axis("last digit").reset_index()
+
+
+def smallest_gains(values: pd.DataFrame) -> pd.DataFrame:
+    """What MCG and CGS alone (1/N form) guarantee: no gain is below MCG - CGS sqrt(N - 1), and that can be attained.
+
+    At N = 2 it is attained. One row for each run that is not printed participant by participant.
+    """
+    frame = _without_rows(values)
+    keys = [*RUN, "method"]
+    wide = frame.pivot_table(index=keys, columns="participant_or_metric", values="value", aggfunc="last", sort=False)
+    wide = wide[["MCG", "CGS"]].dropna().reset_index()
+    least = wide["MCG"] - wide["CGS"] * np.sqrt(wide["N"] - 1)
+    loser = np.where(wide["N"] == 2, "somebody loses", "not certified")
+    table = frame.groupby(keys)["table"].last()
+    return pd.DataFrame(
+        {
+            "table": table.loc[pd.MultiIndex.from_frame(wide[keys])].to_numpy(),
+            "run": [_name(run) for run in wide[RUN].itertuples(index=False)],
+            "method": wide["method"],
+            "MCG": wide["MCG"],
+            "CGS": wide["CGS"],
+            "smallest possible gain": least,
+            "verdict": np.where(least >= 0, "nobody loses", loser),
+        }
+    )
+
+
+def per_participant(values: pd.DataFrame) -> pd.DataFrame:
+    """Every run printed participant by participant: standalone and final accuracies as arrays, and where."""
+    frame = _runs(values)
+    frame = frame[frame["participant_or_metric"].isin(PLAYERS)]
+    frame = frame.set_index(["table", *RUN, "method", "participant_or_metric"])[["value", "colour", "line"]]
+    wide = frame.unstack(sort=False)
+    cells = {key: wide[key][PLAYERS].to_numpy() for key in ("value", "colour", "line")}
+    alone = {index[:-1]: row for index, row in zip(wide.index, cells["value"], strict=True) if index[-1] == "SA"}
+    rows = zip(wide.index, *cells.values(), strict=True)
+    return pd.DataFrame(
+        [(index[0], index[1:-1], index[-1], alone[index[:-1]], *row) for index, *row in rows],
+        columns=["table", "run", "method", "before", "after", "colour", "line"],
+    )
+
+
+def recomputed(values: pd.DataFrame) -> pd.DataFrame:
+    """Each printed MVA, MCG, CGS or average beside what the participants' rows give, the CGS in both conventions."""
+    frame, found = _runs(values), []
+    summaries = dict(list(frame[frame["participant_or_metric"].isin(ROUNDING)].groupby([*RUN, "method"])))
+    for row in per_participant(values).itertuples():
+        gain = metrics.gains(row.before, row.after)
+        honest = row.after[: HONEST.get(row.table)].mean()
+        rows = {"MVA": row.after.mean(), "MCG": gain.mean(), "CGS": gain.std(), "avg_honest": honest}
+        for printed in summaries.get((*row.run, row.method), frame[:0]).itertuples():
+            metric = printed.participant_or_metric
+            # An average over the honest belongs to its own table; the other measures are repeated in several.
+            if printed.table == row.table if metric == "avg_honest" else row.table not in HONEST:
+                found.append(
+                    {
+                        "where": f"{printed.table}, L{printed.line}: {_name(row.run)}, {row.method}, {metric}",
+                        "metric": metric,
+                        "printed": printed.value,
+                        "tolerance": ROUNDING[metric] + 1e-9,
+                        "from the rows": rows[metric],
+                        "with 1/(N-1)": gain.std(ddof=1) if metric == "CGS" else np.nan,
+                    }
+                )
+    return pd.DataFrame(found)
+
+
+def _runs(values):
+    """The printed values with one name for one run: the tables spell the same network and method differently."""
+    method = values["method"].str.replace("[PDL]", "", regex=False).str.replace(" flip=0.0", "", regex=False)
+    second = values["table"].eq("free-rider-study-malicious2") & method.str.contains("flip")
+    by_number = values["table"].str.startswith("noofparticipants") & ~method.isin(GOSSIP)
+    method = method.mask(second, method + ", two flip")
+    return values.assign(method=method, model=values["model"].mask(by_number, "ResNet18"))
+
+
+def _without_rows(values):
+    """What no participants' rows can check: their own cells, and summaries of runs printed without them."""
+    frame = _runs(values)
+    player = frame["participant_or_metric"].isin(PLAYERS)
+    key = pd.MultiIndex.from_frame(frame[[*RUN, "method"]])
+    return frame[player | ~key.isin(key[player])]
+
+
+def _standalone(frame):
+    """For each table, run and pipeline: MVA - MCG by method."""
+    keys = ["table", *RUN, "pipeline"]
+    frame = frame.assign(pipeline=_pipeline(frame))
+    wide = frame.pivot_table(index=[*keys, "method"], columns="participant_or_metric", values="value", sort=False)
+    for key, alone in (wide["MVA"] - wide["MCG"]).dropna().groupby(level=keys, sort=False):
+        yield key, alone.droplevel(keys)
+
+
+def _pipeline(frame):
+    return np.where(frame["method"].isin(GOSSIP), "gossip", "other")
+
+
+def _shares(label):
+    """The shares of five participants in a split by size, 'Homogeneous' or 'Imbalanced (kappa, m)'; else none."""
+    if label == "Homogeneous":
+        return np.full(5, 0.2)
+    if not label.startswith("Imbalanced"):
+        return np.array([])
+    kappa, m = (float(part) for part in re.findall(r"[\d.]+", label))
+    return np.where(np.arange(5) < m, kappa, (1 - m * kappa) / (5 - m)).round(6)
+
+
+def _allowed(size):
+    """Hundredths of a percent that an accuracy out of `size` answers can be printed as, ties up or down."""
+    exact = np.arange(size + 1) * 10_000 / size
+    return np.unique(np.concatenate([np.ceil(exact - 0.5 - 1e-9), np.floor(exact + 0.5 + 1e-9)]))
+
+
+def _name(run):
+    dataset, model, label, n = run
+    return f"{dataset} {model} {label}, N = {n}".replace("  ", " ")
+
+
+def _table(kind, rows, chose):
+    return pd.DataFrame([(kind, *row, chose) for row in rows], columns=COLUMNS)
