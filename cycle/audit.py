@@ -33,7 +33,7 @@ def own_rows(values: pd.DataFrame) -> pd.DataFrame:
     wrong = frame[(frame["printed"] - frame["from the rows"]).abs() > frame["tolerance"]]
     cells = zip(wrong["where"], wrong["printed"], wrong["from the rows"], strict=True)
     rows = [(where, f"{printed:.2f}", f"{follows:.2f}") for where, printed, follows in cells]
-    return _table("rows", rows, "the value that the rows give")
+    return _table("rows", rows, "printed values stand beside ours as they are; the chapter on fairness uses the rows")
 
 
 def other_tables(values: pd.DataFrame) -> pd.DataFrame:
@@ -45,7 +45,7 @@ def other_tables(values: pd.DataFrame) -> pd.DataFrame:
     for (*run, method, metric), group in frame[apart].groupby(groups.keys, sort=False):
         first, *others = (f"{row.value:.2f} ({row.table}, L{row.line})" for row in group.itertuples())
         rows.append((f"{_name(run)}, {method}, {metric}", first, "; ".join(others)))
-    return _table("tables", rows, "the first")
+    return _table("tables", rows, "each stands beside ours as it is printed")
 
 
 def implied_standalone(values: pd.DataFrame) -> pd.DataFrame:
