@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import os
 import sys
 
 import pandas as pd
@@ -106,6 +107,9 @@ def main() -> None:
     arguments = parser().parse_args()
     try:
         arguments.do(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read along (head, less) has seen enough
+        os._exit(0)
     except ValueError as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

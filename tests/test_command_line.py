@@ -26,6 +26,14 @@ def test_list_names_what_exists_and_what_was_run():
     assert "cifar10-cnn" in text and "recorded" in text and "estimated, not run" in text
 
 
+def test_a_reader_that_leaves_early_is_no_error():
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cycle", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    process.stdout.close()
+    assert process.stderr.read() == "" and process.wait() == 0
+
+
 def test_data_verifies_digits():
     assert "1297 training and 500 test images, verified" in run("data", "digits").stdout
 
