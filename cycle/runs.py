@@ -93,7 +93,7 @@ PROFILES = {
         changes={
             "cnn": {
                 "lr": 0.05
-            },  # the printed 0.1 hardly trains small participants (unrecorded pilot; see the CIFAR chapter)
+            },  # not the printed 0.1: see the CIFAR chapter for the (unrecorded) pilot
             "efficientnet_b0": {"batch_size": 32},
         },
     ),
