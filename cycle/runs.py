@@ -91,9 +91,7 @@ PROFILES = {
         "the paper's exact setting; ResNet-18 wants a GPU",
         Options(),
         changes={
-            "cnn": {
-                "lr": 0.05
-            },  # not the printed 0.1: see the CIFAR chapter for the (unrecorded) pilot
+            "cnn": {"lr": 0.05},  # not the printed 0.1: see the CIFAR chapter for the (unrecorded) pilot
             "efficientnet_b0": {"batch_size": 32},
         },
     ),
