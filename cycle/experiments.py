@@ -22,7 +22,8 @@ class Experiment:
     dataset: str = "cifar10"
     n: tuple[int, ...] = (5,)
     models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # profile: (model, width) of its own
-    # file name part: options to change; also `flips`, `local_start` (as of a method), `methods` (only for these)
+    # file name part: options to change; also `flips`, `local_start` (as of a method), `methods` (only for these;
+    # standalone changes only where it is named)
     variants: dict[str, dict] = field(default_factory=lambda: {"": {}})
 
 
@@ -40,7 +41,10 @@ def _flips(participants):
 
 SERVER = ("fedavg", "cffl", "rffl", "cgsv")
 PRIVATE = ("vpdl", "cycle")
+GOSSIP = ("standalone", "gossip", "cycle-gossip")
 PRESET = {"lr": 0.015, "lr_decay": 0.977, "momentum": 0.0, "epochs_per_round": 3, "lr_every": 3}  # of CGSV's code
+SLIM = {"laptop": ("resnet18", 8)}
+BETAS = (0, 5, 35, 50, 100)  # and 15, the default
 TAUS = {f"tau{opt}-{top}": {"tau_opt": opt, "tau_max": top} for opt in (0.0, 0.25, 0.5) for top in (0.6, 0.75, 0.9)}
 
 READINGS = {  # of the gossip algorithm, where the paper is silent; every run is tested before and after mixing
@@ -70,10 +74,18 @@ EXPERIMENTS = {
         model="cnn",
         variants={"": {}, "per-peer": {"normalisation": "per_peer", "methods": PRIVATE}},
     ),
+    "learning-rate": Experiment(
+        "The printed learning rate 0.1 beside the one we use: CIFAR-10, CNN",
+        (),
+        ("imbalanced-0.6-1",),
+        methods=("standalone",),
+        model="cnn",
+        variants={"": {}, "lr0.1": {"lr": 0.1, "methods": ("standalone",)}},
+    ),
     "baseline-presets": Experiment(
         "The fairness baselines with the schedule of their own code: CIFAR-10, CNN",
         ("performance-study",),
-        FIVE_SPLITS,
+        ("imbalanced-0.6-1", "homogeneous"),
         methods=("standalone", "cffl", "rffl", "cgsv"),
         model="cnn",
         variants={
@@ -94,13 +106,42 @@ EXPERIMENTS = {
         ("performance-study", "performance-study-table-c10-left"),
         FIVE_SPLITS,
         methods=("standalone", "fedavg", *PRIVATE),
-        models={"laptop": ("resnet18", 8)},
+        models=SLIM,
     ),
     "participants": Experiment(
         "Two, five and ten participants: CIFAR-10",
         ("noofparticipantsv3-part1", "noofparticipantsv3-part2"),
         DIRICHLET_SPLITS,
         n=(2, 5, 10),
+    ),
+    "participants-gossip": Experiment(
+        "Two, five and ten participants, rows DSGD: CIFAR-10",
+        ("noofparticipantsv3-part1",),
+        DIRICHLET_SPLITS,
+        methods=GOSSIP,
+        n=(2, 5, 10),
+    ),
+    "participants-20": Experiment(
+        "Twenty participants: CIFAR-10",
+        ("appendix-n20-results",),
+        ("dirichlet-0.5",),
+        methods=GOSSIP,
+        n=(20,),
+    ),
+    "participants-20-cifar100": Experiment(
+        "Twenty participants: CIFAR-100",
+        ("appendix-n20-results",),
+        ("dirichlet-0.5",),
+        methods=GOSSIP,
+        dataset="cifar100",
+        n=(20,),
+    ),
+    "beta": Experiment(
+        "Sensitivity to beta of the gossip form: CIFAR-10",
+        (),
+        ("dirichlet-0.5",),
+        methods=GOSSIP,
+        variants={"": {}} | {f"beta{beta}": {"beta": float(beta), "methods": ("cycle-gossip",)} for beta in BETAS},
     ),
     "participants-cifar100": Experiment(
         "Two, five and ten participants: CIFAR-100",
@@ -126,7 +167,7 @@ EXPERIMENTS = {
         "Fed-ISIC2019, six centers, three topologies; below `paper` on the synthetic stand-in",
         ("cycle-gossip-sgd-mcg-cgs",),
         ("natural",),
-        methods=("standalone", "gossip", "cycle-gossip"),
+        methods=GOSSIP,
         model="efficientnet_b0",
         dataset="fedisic",
         n=(6,),
@@ -176,7 +217,7 @@ EXPERIMENTS = {
         "Which reading of Gossip-SGD fits the printed rows: CIFAR-10",
         ("noofparticipantsv3-part1",),
         ("dirichlet-0.5", "homogeneous"),
-        methods=("standalone", "gossip", "cycle-gossip"),
+        methods=GOSSIP,
         model="cnn",
         variants=READINGS,
     ),
@@ -184,8 +225,8 @@ EXPERIMENTS = {
         "The same with BatchNorm, its buffers mixed or local: CIFAR-10",
         ("noofparticipantsv3-part1",),
         ("dirichlet-0.5",),
-        methods=("standalone", "gossip", "cycle-gossip"),
-        models={"laptop": ("resnet18", 8)},
+        methods=GOSSIP,
+        models=SLIM,
         variants={"": {}, "local-buffers": {"mix_buffers": False}},
     ),
 }
@@ -227,7 +268,7 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
                             profile, dataset, model, method, split, n, seed, images, options, width,
                             changes.get("flips", {}), variant,
                         )  # fmt: skip
-                        if method == "standalone" and not run.flips:
+                        if method == "standalone" and not run.flips and method not in changes.get("methods", ()):
                             if variant:
                                 continue
                             run = run.alone()

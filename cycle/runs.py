@@ -42,7 +42,8 @@ class Run:
     def alone(self) -> "Run":
         """The standalone run that gives the same participants their B_n (on clean labels)."""
         plain = replace(self.options, **{name: getattr(Options(), name) for name in COLLABORATION})
-        scale = PROFILES[self.profile].options
+        profile = PROFILES[self.profile]
+        scale = replace(profile.options, **profile.changes.get(self.model, {}))
         plain = replace(plain, local_epochs=scale.local_epochs, rounds=scale.rounds)
         return replace(self, method="standalone", variant="", flips={}, options=plain)
 
@@ -85,7 +86,7 @@ PROFILES = {
             "fedisic": ("fedisic-synthetic", None),
         },
         models={"resnet18": ("cnn", None), "efficientnet_b0": ("cnn", None)},
-        changes={"poly_mlp": SQUARES},
+        changes={"poly_mlp": SQUARES, "resnet18": {"local_epochs": 5, "rounds": 15, "lr_every": 5}},
     ),
     "paper": Profile(
         "the paper's exact setting; ResNet-18 wants a GPU",
