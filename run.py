@@ -6,11 +6,13 @@ python3 run.py test      the whole test suite, including every chapter (pytest -
 python3 run.py accept    execute the chapters and store their outputs (after a change that should change them)
 python3 run.py serve     show the built book on http://localhost:8000
 python3 run.py setup     only prepare .venv
+python3 run.py address URL   write another repository address everywhere it is mentioned (_config.yml holds it)
 """
 
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -95,13 +97,31 @@ def serve() -> int:
         return 0
 
 
+def address(new: str) -> int:
+    """Put the address `new` in the place of the one in _config.yml, there and in all that repeat it."""
+    if not new.startswith("https://"):
+        sys.exit(f"address: wants the https address of the repository, e.g. https://github.com/you/book, not {new!r}")
+    old = re.search(r"^  url: (\S+)", (ROOT / "_config.yml").read_text(encoding="utf-8"), re.MULTILINE).group(1)
+    for pattern in ("_config.yml", "README.md", "CITATION.cff", "book/*.md", "book/*.ipynb"):
+        for path in ROOT.glob(pattern):
+            text = path.read_text(encoding="utf-8")
+            if old in text:
+                path.write_text(text.replace(old, new.rstrip("/")), encoding="utf-8")
+                print(path.relative_to(ROOT))
+    return 0
+
+
 VERBS = {"book": book, "test": test, "accept": accept, "serve": serve, "setup": lambda: 0}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=VERBS)
-    verb = parser.parse_args().verb
+    parser.add_argument("verb", choices=[*VERBS, "address"])
+    parser.add_argument("url", nargs="?", default="", help="for address only")
+    asked = parser.parse_args()
+    verb = asked.verb
+    if verb == "address":
+        sys.exit(address(asked.url))
     if sys.version_info < OLDEST_PYTHON:
         sys.exit(
             f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed, this is {sys.version.split()[0]}. "

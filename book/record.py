@@ -3,13 +3,20 @@
 python book/record.py [NAME ...]     execute these chapters (default: all) and store their outputs
 """
 
+import json
 import sys
 from pathlib import Path
 
 import jupytext
+import prepare
 from nbclient import NotebookClient
+from nbformat.v4 import new_code_cell
 
 BOOK = Path(__file__).resolve().parent
+# Runs after the last cell: processor seconds (which do not depend on what else runs) and peak memory of the kernel.
+MEASURE = """import json, resource
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps({"seconds": round(used.ru_utime + used.ru_stime), "megabytes": round(used.ru_maxrss / 1024)}))"""
 
 
 def chapters() -> list[Path]:
@@ -28,8 +35,9 @@ def notebook(chapter: Path):
 
 
 def record(chapter: Path) -> None:
-    """Execute and store."""
+    """Execute and store, with what it needed."""
     executed = notebook(chapter)
+    executed.cells.append(new_code_cell(MEASURE))
     client = NotebookClient(
         executed,
         timeout=600,
@@ -39,6 +47,10 @@ def record(chapter: Path) -> None:
     )
     client.execute()
     executed.metadata.pop("language_info", None)
+    executed.metadata["needs"] = needs = json.loads(executed.cells.pop().outputs[0]["text"])
+    for cell in executed.cells:
+        if "%run prepare.py" in cell.source:
+            cell.outputs[0]["text"] = prepare.needs(**needs) + "\n"
     jupytext.write(executed, chapter.with_suffix(".ipynb"))
 
 

@@ -86,3 +86,15 @@ def test_the_cache_of_executed_chapters_goes_when_the_code_changes(script, monke
     assert script.book() == 0 and (cache / "kept").exists()
     code.write_text("a = 2")
     assert script.book() == 0 and not (cache / "kept").exists()
+
+
+def test_the_address_is_replaced_everywhere(script):
+    old, new = "https://github.com/a/b", "https://github.com/c/d"
+    (script.ROOT / "book").mkdir()
+    (script.ROOT / "_config.yml").write_text(f"repository:\n  url: {old}\n")
+    (script.ROOT / "book" / "x.ipynb").write_text(f"git clone {old} https://github.com/other/one")
+    assert script.address(new + "/") == 0
+    assert (script.ROOT / "_config.yml").read_text() == f"repository:\n  url: {new}\n"
+    assert (script.ROOT / "book" / "x.ipynb").read_text() == f"git clone {new} https://github.com/other/one"
+    with pytest.raises(SystemExit, match="wants the https address"):
+        script.address("")

@@ -1,0 +1,96 @@
+"""The first cell of a chapter: one address everywhere; what it installs and says; fetching the book from a clone."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "book"))
+
+import prepare  # noqa: E402 (the scripts beside the chapters)
+import record  # noqa: E402
+
+ADDRESS = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+
+
+def first_cell(chapter):
+    return next(cell for cell in record.notebook(chapter).cells if cell["cell_type"] == "code")["source"]
+
+
+def test_every_mention_of_the_repository_is_the_configured_one():
+    """To change it: python3 run.py address URL."""
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["repository-code"] == ADDRESS
+    clones = 0
+    for path in [ROOT / "README.md", *(ROOT / "book").glob("*.md"), *(ROOT / "book").glob("*.ipynb")]:
+        for mention in re.findall(r"git clone [^\n]*?(https://[^\s\\]+)", path.read_text(encoding="utf-8")):
+            assert mention == ADDRESS, path.name
+            clones += 1
+    assert clones >= 2 * len(record.chapters()) + 2  # text and notebook of each chapter, README, introduction
+
+
+@pytest.mark.parametrize("chapter", record.chapters(), ids=lambda chapter: chapter.stem)
+def test_every_chapter_begins_with_the_same_cell(chapter):
+    expected = first_cell(ROOT / "book" / "fairness.md").replace("prepare.py fairness", f"prepare.py {chapter.stem}")
+    assert first_cell(chapter) == expected
+    measured = prepare.recorded(chapter.stem)
+    assert measured["seconds"] > 0 and measured["megabytes"] > 50
+
+
+def test_the_packages_are_those_of_the_module():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert sorted(prepare.PACKAGES.values()) == sorted(
+        project["dependencies"] + project["optional-dependencies"]["fhe"]
+    )
+    assert prepare.missing() == []
+
+
+def test_only_what_is_missing_is_installed_with_its_pin(monkeypatch, capsys):
+    calls = []
+    found = prepare.importlib.util.find_spec
+    monkeypatch.setattr(
+        prepare.importlib.util, "find_spec", lambda name: None if name in ("tenseal", "yaml") else found(name)
+    )
+    monkeypatch.setattr(prepare.subprocess, "run", lambda command, check: calls.append(command))
+    prepare.main("fairness")
+    pins = dict(line.split("==") for line in (ROOT / "requirements.txt").read_text().split() if "==" in line)
+    assert calls[0][-2:] == [f"pyyaml=={pins['pyyaml']}", f"tenseal=={pins['tenseal']}"]
+    assert "install" in calls[0] and not any("torch" in word for word in calls[0])
+    assert re.search(r"\d+ seconds of processor time and \d\.\d GB of memory", capsys.readouterr().out)
+
+
+def test_a_notebook_opened_alone_fetches_the_book(tmp_path):
+    """As on Colab: an empty directory, `cycle` not installed; the clone comes from a repository on this disk."""
+    source = tmp_path / "source"
+    (source / "book").mkdir(parents=True)
+    for name in ("requirements.txt", "book/prepare.py", "book/fairness.ipynb"):
+        shutil.copy(ROOT / name, source / name)
+    shutil.copytree(ROOT / "cycle", source / "cycle", ignore=shutil.ignore_patterns("__pycache__"))
+    git = ["git", "-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main", "-C", str(source)]
+    for arguments in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "book"]):
+        subprocess.run([*git, *arguments], check=True, stdout=subprocess.DEVNULL)
+    empty = tmp_path / "content"
+    empty.mkdir()
+    cell = first_cell(ROOT / "book" / "fairness.md").replace(ADDRESS, source.as_uri())
+    hide = (
+        "import sys, importlib.abc\nsys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
+    )
+    hide += f"sys.path = [p for p in sys.path if p not in ('', {str(ROOT)!r})]\n"
+    check = "\nimport cycle, cycle.metrics\nprint('FROM', cycle.__file__)\n"
+    script = tmp_path / "cell.ipy"
+    script.write_text(hide + cell + check)
+    finished = subprocess.run(
+        [sys.executable, "-m", "IPython", "--quick", "--no-banner", "--colors=NoColor", str(script)],
+        cwd=empty,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+    )
+    assert f"FROM {empty / 'cycle-book' / 'cycle'}" in finished.stdout, finished.stdout + finished.stderr
+    assert "seconds of processor time" in finished.stdout
