@@ -26,9 +26,11 @@ LAYERS = [
     {"runs"},
     {"experiments"},
     {"records", "paper"},
-    {"tables", "audit"},
-    {"claims"},
-    {"plots", "bench"},
+    {"tables", "audit", "readings", "evidence"},
+    {"claims", "gossip_claims"},
+    {"verdicts", "scoreboard", "recipes"},
+    {"plots", "diagrams", "bench"},
+    {"figures"},
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

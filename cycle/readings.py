@@ -1,0 +1,251 @@
+"""Which reading of the gossip algorithm fits what the paper prints, and which of its claims hold under each.
+
+A case is one seed of one reading: Gossip-SGD on the complete graph and CYCle's gossip on the same participants, tested
+after or before the mixing. A check looks at one case; a verdict counts the cases.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from cycle import metrics, paper
+
+POINTS = ("after", "before")
+SETTING = ("profile", "dataset", "model", "width", "n", "split", "seed")
+PIPELINE = ("local_steps", "local_epochs", "mix_buffers", "participation")  # what both methods have in common
+CIFAR_TABLES = ("noofparticipantsv3-part1", "appendix-n20-results")
+COMPLETE, DYNAMIC = ("DSGD", "Gossip-SGD"), ("CYCle[Gossip]", "CYCle")  # in these tables
+TWOFOLD = 2  # gains "of the same size": neither is more than this many times the other
+UNIFORM = 0.1  # accuracies are "uniform": their spread is at most this fraction of the spread alone
+
+
+@dataclass(frozen=True)
+class Check:
+    """One printed fact or sentence; `holds` gets a case and what is printed, and returns None where it says nothing."""
+
+    name: str
+    line: int  # of the paper
+    quote: str
+    holds: Callable[[dict, dict], bool | None]
+
+
+def printed(values: pd.DataFrame | None = None) -> dict:
+    """What the printed tables allow: how far MCG may differ, the least correlation, gains by (data set, split, N)."""
+    values = paper.tables() if values is None else values
+    frame = values[values["table"].isin(CIFAR_TABLES) & values["method"].isin(COMPLETE + DYNAMIC)]
+    wide = frame.pivot_table(
+        index=["dataset", "split", "N", "method"], columns="participant_or_metric", values="value", sort=False
+    ).reset_index()
+    key = ["dataset", "split", "N"]
+    complete, cycle = (wide[wide["method"].isin(names)].set_index(key) for names in (COMPLETE, DYNAMIC))
+    return {
+        "MCG apart": float((cycle["MCG"] / complete["MCG"] - 1).abs().max()),
+        "MCG given up": float((complete["MCG"] - cycle["MCG"]).max()),
+        "Pearson": float(cycle["rho"].min()),
+        "MCG": complete["MCG"].to_dict(),
+        "implied spread": {
+            place: implied_spread(complete["CGS"][place], cycle["CGS"][place], rho) / complete["CGS"][place]
+            for place, rho in cycle["rho"].dropna().items()
+        },
+    }
+
+
+def implied_spread(complete_cgs: float, cgs: float, rho: float) -> float:
+    """The spread of A that CGS and Pearson (B, A) imply where everybody ends alike on the complete graph.
+
+    There CGS is the spread of B, and CGS^2 = a^2 + b^2 - 2 rho a b for CYCle; the smaller root, NaN where none is real.
+    """
+    discriminant = cgs**2 - (1 - rho**2) * complete_cgs**2
+    return float(rho * complete_cgs - np.sqrt(discriminant)) if discriminant >= 0 else float("nan")
+
+
+def measured(record: dict, point: str) -> dict:
+    """The measures of one run as tested at a point; CGS with 1/N, as printed."""
+    accuracy = record["curve"][-1].get("points", {}).get(point, record["accuracy"])
+    report = metrics.fairness_report(record["standalone"], accuracy, ddof=0)
+    return {
+        "MCG": report.mcg,
+        "CGS": report.cgs,
+        "Pearson": report.correlation,
+        "p": report.correlation_p,
+        "losers": report.losers,
+        "spread": float(np.std(accuracy)),
+        "accuracy": accuracy,
+    }
+
+
+def reading_of(record: dict) -> str:
+    """In which respects a run differs from Algorithm 3 as printed, one mixing an epoch, buffers mixed."""
+    options = record["options"]
+    parts = {
+        "slim ResNet": record["model"] == "resnet18",
+        "warm-up": options["local_epochs"] > 0,
+        f"mixing every {options['local_steps']} minibatch(es)": options["local_steps"] > 0,
+        "relative links": options["link_rule"] == "relative",
+        "updates aligned": options["alignment"] == "updates",
+        "buffers local": not options["mix_buffers"],
+    }
+    return ", ".join(name for name, applies in parts.items() if applies) or "as printed"
+
+
+def cases(records: list[dict]) -> list[dict]:
+    """One case for each cycle-gossip record with a standalone and a partner on the complete graph, at both points."""
+    known = [record for record in records if record["standalone"] is not None]
+    complete = {
+        _partner(record): record
+        for record in known
+        if record["method"] == "gossip" and record["options"]["topology"] == "complete"
+    }
+    found = []
+    for record in known:
+        other = complete.get(_partner(record))
+        if record["method"] != "cycle-gossip" or other is None:
+            continue
+        for point in POINTS:
+            case = {key: record[key] for key in ("dataset", "split", "n", "seed")}
+            case |= {"reading": reading_of(record), "tested": point, "beta": record["options"]["beta"]}
+            case |= {"complete": measured(other, point), "cycle": measured(record, point)}
+            case |= {"alone": float(np.std(record["standalone"]))}
+            found.append(case | {"messages": record["messages"]["sent"] / other["messages"]["sent"]})
+    return found
+
+
+def _partner(record):
+    return *(record[key] for key in SETTING), *(record["options"][key] for key in PIPELINE)
+
+
+def _skewed(case):
+    """The paper prints correlations for skewed splits only; among equals they are noise."""
+    return case["split"] != "homogeneous"
+
+
+def _defined(case, facts):
+    return bool(np.isfinite(case["complete"]["Pearson"])) if _skewed(case) else None
+
+
+def _negative(case, facts):
+    return bool(case["complete"]["Pearson"] < 0) if _skewed(case) else None
+
+
+def _strong(case, facts):
+    return bool(case["cycle"]["Pearson"] >= facts["Pearson"]) if _skewed(case) else None
+
+
+def _alike(case, facts):
+    return bool(abs(case["cycle"]["MCG"] / case["complete"]["MCG"] - 1) <= facts["MCG apart"])
+
+
+def _narrower(case, facts):
+    return bool(case["cycle"]["CGS"] <= case["complete"]["CGS"])
+
+
+def _as_large(case, facts):
+    place = paper.DATASET_NAMES.get(case["dataset"]), case["split"], case["n"]
+    if place not in facts["MCG"]:
+        return None
+    ratio = case["complete"]["MCG"] / facts["MCG"][place]
+    return bool(1 / TWOFOLD <= ratio <= TWOFOLD)
+
+
+def _kept(case, facts):
+    return bool(case["cycle"]["MCG"] >= case["complete"]["MCG"] - facts["MCG given up"])
+
+
+def _nobody_loses(case, facts):
+    return case["cycle"]["losers"] == 0
+
+
+def _uniform(case, facts):
+    return bool(case["complete"]["spread"] <= UNIFORM * case["alone"]) if _skewed(case) else None
+
+
+def _narrower_strictly(case, facts):
+    return bool(case["cycle"]["CGS"] < case["complete"]["CGS"])
+
+
+TRAITS = (  # of the printed tables
+    Check("corr. defined", 1429, "the complete graph has a correlation", _defined),
+    Check("corr. negative", 1429, "it is below zero (-0.46, -0.73, on Fed-ISIC2019 -0.26)", _negative),
+    Check("CYCle corr. high", 1430, "CYCle's correlation is no lower than the lowest in print", _strong),
+    Check("MCG alike", 464, "the two MCG are no further apart than anywhere in print", _alike),
+    Check("CGS not above", 465, "CYCle's CGS is nowhere above the complete graph's", _narrower),
+    Check("MCG of that size", 464, f"the complete graph's MCG, within a factor of {TWOFOLD}", _as_large),
+)
+CLAIMS = (  # sentences
+    Check("every gain positive", 479, "we consistently achieve a positive collaboration gain for all", _nobody_loses),
+    Check("CGS reduced", 480, "CYCle significantly reduces CGS", _narrower_strictly),
+    Check("MCG kept", 480, "without compromising MCG", _kept),
+    Check("uniform", 1183, "all participants converge to a uniform final performance [complete graph]", _uniform),
+    Check("corr. negative", 1422, "Gossip-SGD shows a negative correlation", _negative),
+    Check("CYCle corr. high", 1422, "the strong positive correlation under CYCle", _strong),
+)
+
+
+def verdict(found: list[dict], check: Check, facts: dict) -> str:
+    """`yes` or `no` where all cases agree, else how many say yes; nothing where the check does not apply."""
+    answers = [answer for case in found if (answer := check.holds(case, facts)) is not None]
+    if not answers:
+        return ""
+    return {0: "no", len(answers): "yes"}.get(sum(answers), f"{sum(answers)} of {len(answers)}")
+
+
+def judge(found: list[dict], checks=TRAITS, facts: dict | None = None) -> pd.DataFrame:
+    """One row for each reading and point: a verdict for each check, over all its splits and seeds."""
+    facts = printed() if facts is None else facts
+    rows = []
+    for (reading, point), group in _grouped(found, "reading", "tested").items():
+        row = {"reading": reading, "tested": point, "cases": len(group)}
+        rows.append(row | {check.name: verdict(group, check, facts) for check in checks})
+    return pd.DataFrame(rows)
+
+
+def conclude(judged: pd.DataFrame, checks=TRAITS) -> pd.DataFrame:
+    """Reading, point and conclusion: consistent (every trait in every case), possible (each in some), contradicted."""
+    rows = []
+    for row in judged.to_dict("records"):
+        answers = {check.name: row[check.name] for check in checks if row[check.name]}
+        against = [name for name, answer in answers.items() if answer == "no"]
+        agreed = all(answer == "yes" for answer in answers.values())
+        conclusion = "contradicted" if against else "consistent" if agreed else "possible"
+        hold = sum(answer == "yes" for answer in answers.values())
+        rows.append(
+            {
+                "reading": row["reading"],
+                "tested": row["tested"],
+                "hold": f"{hold} of {len(answers)}",
+                "conclusion": conclusion,
+                "against": ", ".join(against),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def numbers(found: list[dict]) -> pd.DataFrame:
+    """Mean and, from two seeds on, sample deviation over the seeds for each split, reading and point."""
+    rows = []
+    for (n, split, reading, point), group in _grouped(found, "n", "split", "reading", "tested").items():
+        row = {"N": n, "split": split, "reading": reading, "tested": point, "seeds": len(group)}
+        for who in ("complete", "cycle"):
+            for measure, digits in (("MCG", 1), ("CGS", 1), ("Pearson", 2), ("p", 2), ("losers", 1)):
+                values = [case[who][measure] for case in group]
+                row[f"{who} {measure}"] = spread_text(values, digits)
+        rows.append(row | {"messages": f"{100 * np.mean([case['messages'] for case in group]):.0f} %"})
+    return pd.DataFrame(rows)
+
+
+def spread_text(values, digits: int) -> str:
+    """`mean ± deviation`, the mean alone for one value, `undefined` where any value is."""
+    values = np.asarray(values, dtype=float)
+    if not np.isfinite(values).all():
+        return "undefined"
+    deviation = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{values.mean():.{digits}f}{deviation}"
+
+
+def _grouped(found, *keys):
+    groups = {}
+    for case in found:
+        groups.setdefault(tuple(case[key] for key in keys), []).append(case)
+    return groups
