@@ -1,0 +1,269 @@
+"""What records say for or against a sentence: cases, each with a name and whether it holds.
+
+A check takes trials (recorded runs whose participants' standalone accuracies are known) and returns cases. The
+functions here build checks out of the comparisons that the paper's sentences make.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cycle import metrics, records
+from cycle.metrics import FairnessReport
+from cycle.records import RESULTS
+
+Case = tuple[str, bool]
+SIMILAR = 0.15  # "on par", "comparable", "similar": the printed 2.79 is called on par with 2.45
+NOTHING = 0.05  # "a score of 0.0", as printed with one decimal
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One recorded run with its fairness report (CGS with 1/N, as the paper's tables)."""
+
+    setting: tuple[str, int, str, int]  # model, N, split, seed
+    method: str  # with its variant: "cycle tau0.0-0.6"
+    record: dict
+    report: FairnessReport
+
+    @property
+    def split(self) -> str:
+        return self.setting[2]
+
+    @property
+    def saved(self) -> float:
+        """The share of possible messages that was not sent."""
+        return 1 - self.record["messages"]["sent"] / self.record["messages"]["possible"]
+
+    def reputation(self, calibration: int) -> np.ndarray:
+        """r[scorer, scored] at one calibration (-1: the last), the diagonal NaN."""
+        matrix = np.array(self.record["reputation"][calibration]["matrix"])
+        np.fill_diagonal(matrix, np.nan)
+        return matrix
+
+    def received(self, calibration: int) -> np.ndarray:
+        """Each participant's reputation, averaged over those who score it."""
+        return np.nanmean(self.reputation(calibration), axis=0)
+
+    def __str__(self) -> str:
+        model, n, split, seed = self.setting
+        return f"{model} {split} N={n} seed {seed}"
+
+
+Check = Callable[[list[Trial]], list[Case]]
+
+
+def trials(experiments, profile: str, results: Path = RESULTS) -> list[Trial]:
+    """The recorded runs of these experiments at a profile, each once."""
+    found = {}
+    for name in experiments:
+        for run, record in records.read(name, profile, results=results):
+            if record["standalone"] is not None:
+                report = metrics.fairness_report(record["standalone"], record["accuracy"], ddof=0)
+                setting = (run.model, run.n, run.split, run.seed)
+                found[run.path] = Trial(setting, f"{run.method} {run.variant}".strip(), record, report)
+    return list(found.values())
+
+
+def pairs(found: list[Trial], method: str, *others: str) -> Iterator[tuple[Trial, Trial]]:
+    """The trials of a method, each with those of other methods in the same setting."""
+    for trial in found:
+        for other in found:
+            if trial.method == method and other.method in others and trial.setting == other.setting:
+                yield trial, other
+
+
+def compare(method: str, others: tuple[str, ...], holds, splits: str = "") -> Check:
+    """One case for each setting and other method; `splits` is how the names of the splits begin."""
+
+    def check(found):
+        return [
+            (f"{one}, {one.method} against {other.method}", bool(holds(one, other)))
+            for one, other in pairs(found, method, *others)
+            if one.split.startswith(splits)
+        ]
+
+    return check
+
+
+def each(methods: tuple[str, ...], holds, splits: tuple[str, ...] = ("",)) -> Check:
+    """One case for each setting and method."""
+
+    def check(found):
+        chosen = [trial for trial in found if trial.method in methods and trial.split.startswith(splits)]
+        return [(f"{trial}, {trial.method}", bool(holds(trial))) for trial in chosen]
+
+    return check
+
+
+def on_average(method: str, others: tuple[str, ...], better) -> Check:
+    """One case for each other method: better(mean of ours, mean of theirs) over the settings that both have."""
+
+    def check(found):
+        cases = []
+        for other in others:
+            both = list(pairs(found, method, other))
+            if both:
+                splits = len({one.split for one, _ in both})
+                cases.append((f"against {other}, mean over {splits} splits", bool(better(*zip(*both, strict=True)))))
+        return cases
+
+    return check
+
+
+def mean_gain(found) -> float:
+    return float(np.mean([trial.report.mcg for trial in found]))
+
+
+def mean_spread(found) -> float:
+    return float(np.mean([trial.report.cgs for trial in found]))
+
+
+def similar(one: float, other: float) -> bool:
+    """Apart by at most SIMILAR of the second."""
+    return abs(one - other) <= SIMILAR * abs(other)
+
+
+def grouped(found: list[Trial], method: str) -> dict[tuple, dict[str, Trial]]:
+    """By setting: the variants of a method; the plain one is ''."""
+    groups: dict[tuple, dict[str, Trial]] = {}
+    for trial in found:
+        name, _, variant = trial.method.partition(" ")
+        if name == method:
+            groups.setdefault(trial.setting, {})[variant] = trial
+    return groups
+
+
+def rich_score_higher(first: int) -> Callable[[Trial], bool]:
+    """At the first calibration each of the others scores the first participants, who hold most data, above the rest."""
+
+    def holds(trial):
+        others = trial.reputation(0)[first:]
+        return np.all(others[:, :first].mean(axis=1) > np.nanmean(others[:, first:], axis=1))
+
+    return holds
+
+
+def rich_rise_poor_fall(first: int) -> Callable[[Trial], bool]:
+    """From first to last calibration the first participants' mean reputation rises and that of the others falls."""
+
+    def holds(trial):
+        change = trial.received(-1) - trial.received(0)
+        return change[:first].mean() > 0 and change[first:].mean() < 0
+
+    return holds
+
+
+def scores_fall(trial: Trial) -> bool:
+    """The mean reputation is lower at the last calibration than at the first."""
+    return np.nanmean(trial.reputation(-1)) < np.nanmean(trial.reputation(0))
+
+
+def scores_follow_sizes(trial: Trial) -> bool:
+    """Averaged over all calibrations, participants with more data have the higher reputation (Pearson above 0)."""
+    calibrations = range(len(trial.record["reputation"]))
+    received = np.mean([trial.received(number) for number in calibrations], axis=0)
+    return metrics.pearson(trial.record["sizes"], received)[0] > 0
+
+
+def flippers(trial: Trial) -> dict[int, float]:
+    """Who flips labels, and at which rate."""
+    return {int(n): rate for n, rate in trial.record["options"]["flips"].items()}
+
+
+def honest(trial: Trial) -> list[int]:
+    return [n for n in range(trial.setting[1]) if n not in flippers(trial)]
+
+
+def rates(holds, chosen=lambda rate: rate > 0) -> Check:
+    """One case for each CYCle run with flipped labels at a chosen rate: holds(flipped run, run with clean labels)."""
+
+    def check(found):
+        cases = []
+        for variants in grouped(found, "cycle").values():
+            for name, trial in variants.items():
+                rate = max(flippers(trial).values(), default=0.0)
+                if name and "" in variants and chosen(rate):
+                    cases.append((f"{trial}, {len(flippers(trial))} flip {rate}", bool(holds(trial, variants[""]))))
+        return cases
+
+    return check
+
+
+def score_of_flippers(trial: Trial) -> np.ndarray:
+    """What the honest think of those who flip labels, at the last calibration."""
+    return trial.reputation(-1)[np.ix_(honest(trial), list(flippers(trial)))]
+
+
+def score_by_flippers(trial: Trial) -> np.ndarray:
+    """... and what these think of the honest."""
+    return trial.reputation(-1)[np.ix_(list(flippers(trial)), honest(trial))]
+
+
+def falls_with_rate(found: list[Trial]) -> list[Case]:
+    """The flippers' mean reputation, over all calibrations, falls from each flip rate to the next."""
+    cases = []
+    for variants in grouped(found, "cycle").values():
+        for count in (1, 2):
+            by_rate = {}
+            for trial in variants.values():
+                if len(flippers(trial)) == count:
+                    series = [trial.received(number) for number in range(len(trial.record["reputation"]))]
+                    by_rate[max(flippers(trial).values())] = np.mean(series, axis=0)[list(flippers(trial))].mean()
+            ordered = sorted(by_rate)
+            for low, high in zip(ordered, ordered[1:], strict=False):
+                name = f"{next(iter(variants.values()))}, {count} flip, {low} to {high}"
+                cases.append((name, bool(by_rate[high] < by_rate[low])))
+    return cases
+
+
+def refusal(kind: str) -> Check:
+    """One case for each participant that refuses: it ends below what it has when it takes part."""
+
+    def check(found):
+        cases = []
+        for variants in grouped(found, "cycle").values():
+            for name, trial in variants.items():
+                if name.startswith(kind) and "" in variants:
+                    who = int(name.rsplit("p", 1)[1]) - 1
+                    worse = trial.record["accuracy"][who] < variants[""].record["accuracy"][who]
+                    cases.append((f"{trial}, {name}", bool(worse)))
+        return cases
+
+    return check
+
+
+def over_grid(option: str, method: str, measure, holds, split: str = "") -> Check:
+    """One case for each setting in which an option takes three values or more: holds(its values, the measures)."""
+
+    def check(found):
+        cases = []
+        for variants in grouped(found, method).values():
+            values = [trial.record["options"][option] for trial in variants.values()]
+            trial = next(iter(variants.values()))
+            if len(set(values)) > 2 and trial.split.startswith(split):
+                cases.append((f"{trial}, {option}", bool(holds(values, [measure(t) for t in variants.values()]))))
+        return cases
+
+    return check
+
+
+def rises(values, measured) -> bool:
+    """The two go together: Pearson above 0 (an undefined one does not count as rising)."""
+    keep = np.isfinite(measured)
+    return keep.sum() > 2 and metrics.pearson(np.array(values)[keep], np.array(measured)[keep])[0] > 0
+
+
+def below_default_threshold(found: list[Trial]) -> list[Case]:
+    """tau_opt = 0 against 0.25 at the same tau_max: less gain and more spread."""
+    cases = []
+    for variants in grouped(found, "cycle").values():
+        grid = {(t.record["options"]["tau_opt"], t.record["options"]["tau_max"]): t for t in variants.values()}
+        for (opt, top), trial in grid.items():
+            if opt < 0.25 and (0.25, top) in grid:
+                kept = grid[0.25, top].report
+                worse = trial.report.mcg < kept.mcg and trial.report.cgs > kept.cgs
+                cases.append((f"{trial}, tau_max {top}", bool(worse)))
+    return cases

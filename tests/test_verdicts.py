@@ -1,0 +1,127 @@
+"""Verdicts come from records: alter one record and one verdict flips; nothing is typed."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from cycle import evidence, experiments, verdicts
+from cycle.records import RESULTS
+
+ALONE = [50.0, 40.0, 41.0, 42.0, 43.0]
+SPLIT = "imbalanced-0.6-1"
+
+
+def write(results, experiment, gains, method="cycle", variant="", split=SPLIT, seed=0, **more):
+    """A record of an experiment at laptop scale with these gains."""
+    runs = experiments.runs_of(experiment, "laptop", (seed,), (method,), (split,))
+    run = next(run for run in runs if run.variant == variant)
+    n = len(gains)
+    ladder = [{"round": 0, "matrix": np.full((n, n), 0.5).tolist()}, {"round": 5, "matrix": np.eye(n).tolist()}]
+    record = {
+        "standalone": ALONE[:n],
+        "accuracy": np.add(ALONE[:n], gains).tolist(),
+        "messages": {"sent": 40, "possible": 100},
+        "reputation": ladder,
+        "sizes": [100] * n,
+        "options": run.settings()["options"] | {"flips": run.settings()["flips"]},
+    }
+    path = results / run.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record | more))
+    return path
+
+
+def flipped(before, after):
+    changed = before["verdict"] != after["verdict"]
+    return list(zip(before["checked"][changed], before["verdict"][changed], after["verdict"][changed], strict=True))
+
+
+def test_one_altered_record_flips_one_verdict(tmp_path):
+    """In a copy of all that is recorded, one participant that refuses does better or worse than it did."""
+    shutil.copytree(
+        RESULTS, tmp_path / "results", ignore=shutil.ignore_patterns(".checkpoints", "silent*", "*+silent*")
+    )
+    write(tmp_path / "results", "refusal", [1, 1, 1, 1, 1], seed=7)
+    path = write(tmp_path / "results", "refusal", [0, 1, 1, 1, 1], variant="silent-p1", seed=7)
+    before = verdicts.verdicts(tmp_path / "results")
+    record = json.loads(path.read_text())
+    record["accuracy"][0] += 2
+    path.write_text(json.dumps(record))
+    after = verdicts.verdicts(tmp_path / "results")
+    what = "who never answers ends below what it has when it answers"
+    assert flipped(before, after) == [(what, "reproduced", "not reproduced")]
+
+
+def test_without_records_nothing_was_run(tmp_path):
+    frame = verdicts.verdicts(tmp_path)
+    assert set(frame["verdict"]) == {"not run"} and not frame["cases"].any()
+    assert len(frame) == len(verdicts.CLAIMS) * len(verdicts.PROFILES)
+
+
+@pytest.mark.parametrize(
+    "held, share, verdict",
+    [([], 1, "not run"), ([1, 1], 1, "reproduced"), ([1, 0], 1, "partly"), ([0, 0], 1, "not reproduced"),
+     ([1, 1, 0], 0.5, "reproduced"), ([1, 0, 0], 0.5, "partly")],
+)  # fmt: skip
+def test_judging(held, share, verdict):
+    assert verdicts.judge([("case", bool(value)) for value in held], share) == verdict
+
+
+def test_every_claim_names_existing_experiments_and_a_chapter():
+    for claim in verdicts.CLAIMS:
+        assert set(claim.experiments) <= set(experiments.EXPERIMENTS), claim
+        assert (RESULTS.parent / "book" / f"{claim.chapter}.md").exists(), claim.chapter
+
+
+def cases(results, what):
+    claim = next(claim for claim in verdicts.CLAIMS if claim.means == what)
+    return claim.check(evidence.trials(claim.experiments, "laptop", results))
+
+
+def test_comparisons_are_within_one_setting(tmp_path):
+    """CYCle beats VPDL on its own split and seed; the other split has VPDL only and makes no case."""
+    write(tmp_path, "cifar10-cnn", [2, 2, 2, 2, 2])
+    write(tmp_path, "cifar10-cnn", [1, 2, 3, 2, 1], method="vpdl")
+    write(tmp_path, "cifar10-cnn", [9, 9, 9, 9, 9], method="vpdl", split="homogeneous")
+    write(tmp_path, "cifar10-cnn", [9, 9, 9, 9, 9], method="vpdl", seed=1)
+    assert [held for _, held in cases(tmp_path, "larger MCG than VPDL")] == [True]
+    assert [held for _, held in cases(tmp_path, "smaller CGS than VPDL")] == [True]
+
+
+def test_the_average_over_splits_uses_what_both_methods_have(tmp_path):
+    for split, ours, theirs in ((SPLIT, 3, 1), ("homogeneous", 1, 2)):
+        write(tmp_path, "cifar10-cnn", [ours] * 5, split=split)
+        write(tmp_path, "cifar10-cnn", [theirs] * 5, method="rffl", split=split)
+    write(tmp_path, "cifar10-cnn", [90] * 5, method="rffl", split="imbalanced-0.8-1")
+    assert cases(tmp_path, "larger mean MCG than each other method") == [("against rffl, mean over 2 splits", True)]
+
+
+def test_free_riders_are_judged_by_who_flips(tmp_path):
+    """P5 flips; at the last calibration the honest give it 0, it gives them 0.5."""
+    matrix = np.full((5, 5), 0.5)
+    matrix[:, 4] = 0
+    scores = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}, {"round": 5, "matrix": matrix.tolist()}]
+    write(tmp_path, "free-riders", [2] * 5, split="homogeneous")
+    for rate in (0.2, 1.0):
+        gains = [1, 1, 1, 1, -20 * rate]
+        write(tmp_path, "free-riders", gains, variant=f"flip{rate}x1", split="homogeneous", reputation=scores)
+    frame = verdicts.verdicts(tmp_path, "free-riders").query("profile == 'laptop'").set_index("checked")
+    counted = frame["in favour"].astype(str) + "/" + frame["cases"].astype(str)
+    assert counted["every honest score of a flipper ends below 0.05"] == "2/2"
+    assert counted["a flipper's mean score of the honest ends at 0.05 or above"] == "1/1"
+    assert counted["at rate 1.0 it ends below 0.05"] == "0/1"
+    assert counted["the honest gain less on average than with clean labels"] == "2/2"
+    assert counted["every flipper gains less than every honest participant"] == "2/2"
+    assert counted["the flippers' mean reputation falls from each rate to the next"] == "0/1"
+
+
+def test_the_grid_of_thresholds(tmp_path):
+    """MCG rises with tau_max by construction and does not depend on tau_opt."""
+    for variant in ("", *(name for name in experiments.TAUS if name != "tau0.25-0.75")):
+        top = float(variant.split("-")[1]) if variant else 0.75
+        write(tmp_path, "tau", [10 * top, 10 * top + 1, 1, 1, 1], variant=variant, split="homogeneous")
+    frame = verdicts.verdicts(tmp_path, "sensitivity").query("profile == 'laptop' and cases > 0")
+    first = frame[frame["the paper"].str.contains("tau")].set_index("the paper")["verdict"]
+    assert first.iloc[0] == "reproduced" and first.iloc[1] == "not reproduced"
