@@ -191,12 +191,12 @@ def verdict(found: list[dict], check: Check, facts: dict) -> str:
     return {0: "no", len(answers): "yes"}.get(sum(answers), f"{sum(answers)} of {len(answers)}")
 
 
-def judge(found: list[dict], checks=TRAITS, facts: dict | None = None) -> pd.DataFrame:
-    """One row for each reading and point: a verdict for each check, over all its splits and seeds."""
+def judge(found: list[dict], checks=TRAITS, by=("reading", "tested"), facts: dict | None = None) -> pd.DataFrame:
+    """One row for each group of cases, by default a reading and point over all its splits and seeds: the verdicts."""
     facts = printed() if facts is None else facts
     rows = []
-    for (reading, point), group in _grouped(found, "reading", "tested").items():
-        row = {"reading": reading, "tested": point, "cases": len(group)}
+    for names, group in _grouped(found, *by).items():
+        row = dict(zip(by, names, strict=True)) | {"cases": len(group)}
         rows.append(row | {check.name: verdict(group, check, facts) for check in checks})
     return pd.DataFrame(rows)
 
@@ -233,6 +233,38 @@ def numbers(found: list[dict]) -> pd.DataFrame:
                 row[f"{who} {measure}"] = spread_text(values, digits)
         rows.append(row | {"messages": f"{100 * np.mean([case['messages'] for case in group]):.0f} %"})
     return pd.DataFrame(rows)
+
+
+def effects(found: list[dict]) -> pd.DataFrame:
+    """By how much each choice moves the measures, alone: mean difference to the base on the same splits and seeds.
+
+    The base is the reading as printed tested after mixing; of the slim ResNet, its run with buffers mixed.
+    """
+    by_key = {tuple(case[key] for key in ("split", "n", "seed", "reading", "tested")): case for case in found}
+    rows = []
+    for (reading, point), group in _grouped(found, "reading", "tested").items():
+        base = "slim ResNet" if reading.startswith("slim ResNet") else "as printed"
+        if (reading, point) == (base, "after"):
+            continue
+        against = "after" if reading == base else point
+        moved = []
+        for case in group:
+            origin = by_key.get((case["split"], case["n"], case["seed"], base, against))
+            if origin is not None:
+                moved.append([_values(case)[key] - value for key, value in _values(origin).items()])
+        if moved:
+            what = f"{base}: tested before instead of after" if reading == base else f"{reading}, tested {point}"
+            row = {"change": what, "cases": len(moved)}
+            rows.append(row | dict(zip(_values(group[0]), np.mean(moved, axis=0), strict=True)))
+    return pd.DataFrame(rows)
+
+
+def _values(case):
+    return {
+        f"{name} {measure}": case[who][measure]
+        for who, name in (("complete", "complete"), ("cycle", "CYCle"))
+        for measure in ("MCG", "CGS")
+    } | {"CYCle Pearson": case["cycle"]["Pearson"]}
 
 
 def spread_text(values, digits: int) -> str:

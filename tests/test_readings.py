@@ -106,6 +106,22 @@ def test_points_seeds_and_readings_stay_apart():
     assert table.loc[("as printed", "after"), "cycle MCG"] == "21.0 ± 0.0" and table["seeds"].tolist() == [2, 2, 1, 1]
 
 
+def test_effects_are_differences_on_the_same_seeds():
+    records = [
+        record("gossip", AGREED, before=shifted(AGREED, -5)),
+        record("cycle-gossip", FAIR, before=shifted(FAIR, -6)),
+        record("cycle-gossip", shifted(FAIR, 3), before=shifted(FAIR, -2), link_rule="relative"),
+        record("gossip", AGREED, seed=1),
+        record("cycle-gossip", FAIR, link_rule="relative", seed=1),  # no base with this seed
+    ]
+    moved = readings.effects(readings.cases(records)).set_index("change")
+    assert moved["cases"].tolist() == [1, 1, 1]
+    assert moved["CYCle MCG"].tolist() == pytest.approx([-6, 3, 4])
+    assert moved["complete MCG"].tolist() == pytest.approx([-5, 0, 0])
+    assert moved["CYCle Pearson"].tolist() == pytest.approx([0, 0, 0])
+    assert readings.effects([]).empty
+
+
 def test_correlations_say_nothing_among_equals():
     equal = [one | {"split": "homogeneous"} for one in FITTING]
     found = verdicts(equal)
