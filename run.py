@@ -2,7 +2,7 @@
 """One command for everything: sets up .venv by itself (standard library only), then does what you ask.
 
 python3 run.py book      execute the chapters and build the book into _build/html
-python3 run.py test      the whole test suite, including every chapter (pytest --nbval)
+python3 run.py test      build the book, then the whole test suite: every chapter (pytest --nbval), every page in a browser
 python3 run.py accept    execute the chapters and store their outputs (after a change that should change them)
 python3 run.py serve     show the built book on http://localhost:8000
 python3 run.py setup     only prepare .venv
@@ -80,7 +80,9 @@ def book() -> int:
 
 
 def test() -> int:
-    return python("-m", "pytest", "--nbval", "-n", "2", "--dist", "loadfile", "-q")
+    """Build the book without a warning, then run the suite, which looks at the built pages in a browser."""
+    built = book()
+    return python("-m", "pytest", "--nbval", "-n", "2", "--dist", "loadfile", "-q") or built
 
 
 def accept() -> int:

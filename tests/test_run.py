@@ -98,3 +98,11 @@ def test_the_address_is_replaced_everywhere(script):
     assert (script.ROOT / "book" / "x.ipynb").read_text() == f"git clone {new} https://github.com/other/one"
     with pytest.raises(SystemExit, match="wants the https address"):
         script.address("")
+
+
+@pytest.mark.parametrize("build, suite, expected", [(0, 0, 0), (1, 0, 1), (0, 2, 2)])
+def test_the_tests_build_the_book_first(script, monkeypatch, build, suite, expected):
+    calls = []
+    monkeypatch.setattr(script, "book", lambda: calls.append("book") or build)
+    monkeypatch.setattr(script, "python", lambda *_: calls.append("suite") or suite)
+    assert script.test() == expected and calls == ["book", "suite"]
