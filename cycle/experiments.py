@@ -165,7 +165,7 @@ EXPERIMENTS = {
     ),
     "fed-isic": Experiment(
         "Fed-ISIC2019, six centers, three topologies; below `paper` on the synthetic stand-in",
-        ("cycle-gossip-sgd-mcg-cgs",),
+        ("cycle-gossip-sgd-mcg-cgs", "cycle-gossip-sgd-mcg-cgs-a"),
         ("natural",),
         methods=GOSSIP,
         model="efficientnet_b0",

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from cycle.experiments import EXPERIMENTS
+from cycle.experiments import EXPERIMENTS, FLIP_RATES
 from cycle.runs import split_slug
 
-PRINTED = Path(__file__).parent / "data" / "paper_tables.csv"
+DATA = Path(__file__).parent / "data"
+PRINTED = DATA / "paper_tables.csv"
+LABELS = DATA / "paper_labels.csv"
 METHOD_NAMES = {
     "standalone": ("SA",),
     "fedavg": ("FedAvg",),
@@ -16,12 +18,12 @@ METHOD_NAMES = {
     "rffl": ("RFFL",),
     "cgsv": ("CGSV",),
     "vpdl": ("VPDL",),
-    "cycle": ("CYCle", "CYCle[PDL]"),
-    "gossip": ("DSGD", "Gossip-SGD (Complete)"),
+    "cycle": ("CYCle", "CYCle[PDL]", "CYCle flip=0.0"),
+    "gossip": ("DSGD", "Gossip-SGD (Complete)", "Gossip-SGD"),
     "gossip ring": ("Gossip-SGD (Ring)",),
     "gossip exponential": ("Gossip-SGD (Exponential)",),
     "cycle-gossip": ("CYCle[Gossip]", "CYCle"),
-}
+} | {f"cycle flip{rate}x{count}": (f"CYCle flip={rate}",) for rate in FLIP_RATES[1:] for count in (1, 2)}
 MODEL_NAMES = {"resnet18": "ResNet18", "cnn": "CNN"}
 DATASET_NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "fedisic": "Fed-ISIC2019"}
 
@@ -31,6 +33,12 @@ def tables() -> pd.DataFrame:
     """One row for each printed value."""
     frame = pd.read_csv(PRINTED, dtype={"model": str, "colour": str}, keep_default_na=False)
     return frame.assign(split=frame["split"].map(split_slug), label=frame["split"])
+
+
+@cache
+def labels() -> pd.DataFrame:
+    """Every label of a table or figure: where its counterpart stands, as an experiment, a page and a place on it."""
+    return pd.read_csv(LABELS, keep_default_na=False)
 
 
 def participants() -> pd.DataFrame:

@@ -1,0 +1,87 @@
+"""The scoreboard against records whose agreement with the printed table is known by construction."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cycle import experiments, metrics, paper, scoreboard
+
+SPLIT = "imbalanced-0.6-1"
+NAMES = {"standalone": "SA", "cffl": "CFFL", "cycle": "CYCle"}
+
+
+def as_printed(method):
+    frame = paper.participants()
+    frame = frame[(frame["table"] == "performance-study-table-c10-right") & (frame["split"] == SPLIT)]
+    return frame.set_index("method").loc[NAMES[method], [f"P{n}" for n in range(1, 6)]].to_numpy(float).copy()
+
+
+def write(results, method, accuracy, seed=0, profile="paper"):
+    run = next(experiments.runs_of("cifar10-cnn", profile, (seed,), (method,), (SPLIT,)))
+    path = results / run.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    alone = as_printed("standalone").tolist()
+    path.write_text(json.dumps({"accuracy": list(accuracy), "standalone": alone, "options": {}}))
+
+
+@pytest.fixture
+def faithful(tmp_path):
+    """Two seeds of three methods, a tenth of a point above and below what is printed."""
+    for method in NAMES:
+        for seed, off in enumerate((0.1, -0.1)):
+            write(tmp_path, method, as_printed(method) + off, seed)
+    return tmp_path
+
+
+def of(frame, table="performance-study-table-c10-right", **where):
+    chosen = frame[(frame["table"] == table) & frame["seeds"].gt(0)]
+    for key, wanted in where.items():
+        chosen = chosen[chosen[key] == wanted]
+    return chosen
+
+
+def test_what_is_printed_agrees_with_itself(faithful):
+    frame = of(scoreboard.cells("paper", faithful))
+    assert len(frame) == 3 * 5 + 3 + 2 * 2  # participants, MVA, and MCG and CGS of two methods
+    for agreement in ("sign", "order"):
+        assert frame[agreement].dropna().all()
+    assert frame.loc[frame["measure"].str.startswith("P"), "size"].all()
+    assert frame["order"].notna().sum() == 8  # the other method only: five participants and three summaries
+    assert np.allclose(frame["printed"], frame["measured"], atol=0.02)
+
+
+def test_a_loser_changes_a_sign_and_a_faraway_value_its_size(faithful):
+    before = scoreboard.cells("paper", faithful)
+    accuracy = as_printed("cycle")
+    accuracy[0] = as_printed("standalone")[0] - 1
+    for seed, off in enumerate((0.1, -0.1)):
+        write(faithful, "cycle", accuracy + off, seed)
+    after = scoreboard.cells("paper", faithful)
+    first = of(after, method="CYCle", measure="P1")
+    assert not first["sign"].item() and not first["size"].item()
+    changed = of(before)["sign"].ne(of(after)["sign"]) & of(before)["sign"].notna()
+    assert changed.sum() == 1
+
+
+def test_one_seed_has_no_spread(tmp_path):
+    write(tmp_path, "cycle", as_printed("cycle"))
+    frame = of(scoreboard.cells("paper", tmp_path))
+    assert frame["size"].isna().all() and frame["order"].isna().all()
+
+
+def test_the_counts_add_up(faithful):
+    frame = scoreboard.breakdown("paper", faithful).set_index("table")
+    assert frame["values"][:-1].sum() == frame["values"]["all"] == len(scoreboard.printed())
+    assert frame["measured"][:-1].sum() == frame["measured"]["all"]
+    assert frame["measured"]["performance-study-table-c100"] == 0
+    assert scoreboard.breakdown("laptop", faithful)["measured"].sum() == 0
+
+
+def test_measures_against_the_metrics():
+    record = {"accuracy": [60.0, 50.0, 41.0], "standalone": [55.0, 40.0, 42.0]}
+    gains = np.subtract(record["accuracy"], record["standalone"])
+    assert scoreboard.value(record, "MCG") == pytest.approx(gains.mean())
+    assert scoreboard.value(record, "CGS") == pytest.approx(np.sqrt(np.mean((gains - gains.mean()) ** 2)))
+    assert scoreboard.value(record, "first 2") == 55 and scoreboard.value(record, "P3") == 41
+    assert scoreboard.value(record, "rho") == pytest.approx(metrics.pearson([55, 40, 42], [60, 50, 41])[0])
