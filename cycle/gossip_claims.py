@@ -84,7 +84,7 @@ def skin_cases(records: list[dict]) -> list[dict]:
     """One case for each seed and evaluation point of the experiment fed-isic: B, and what each method gave."""
     groups = {}
     for record in records:
-        method = METHODS.get((record["method"], record["options"]["topology"]))
+        method = METHODS.get((record["method"], record["options"].get("topology")))
         if method and record["standalone"] is not None:
             groups.setdefault(record["seed"], {})[method] = record
     found = []

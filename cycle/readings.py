@@ -92,7 +92,8 @@ def reading_of(record: dict) -> str:
 
 def cases(records: list[dict]) -> list[dict]:
     """One case for each cycle-gossip record with a standalone and a partner on the complete graph, at both points."""
-    known = [record for record in records if record["standalone"] is not None]
+    gossiping = [record for record in records if record["method"] in ("gossip", "cycle-gossip")]
+    known = [record for record in gossiping if record["standalone"] is not None]
     complete = {
         _partner(record): record
         for record in known

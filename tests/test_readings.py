@@ -129,7 +129,7 @@ def test_correlations_say_nothing_among_equals():
 
 
 def test_without_partner_or_standalone_there_is_no_case():
-    assert readings.cases([FITTING[1]]) == []
+    assert readings.cases([FITTING[1], record("standalone", ALONE) | {"options": {}}]) == []
     assert readings.cases([FITTING[0], FITTING[1] | {"standalone": None}]) == []
     ring = record("gossip", AGREED, topology="ring")
     assert readings.cases([ring, FITTING[1]]) == []
