@@ -2,7 +2,7 @@
 """One command for everything: sets up .venv by itself (standard library only), then does what you ask.
 
 python3 run.py book      execute the chapters and build the book into _build/html
-python3 run.py test      build the book, then the whole test suite: every chapter (pytest --nbval), every page in a browser
+python3 run.py test      build the book, then run all tests: every chapter (pytest --nbval), every page in a browser
 python3 run.py accept    execute the chapters and store their outputs (after a change that should change them)
 python3 run.py serve     show the built book on http://localhost:8000
 python3 run.py setup     only prepare .venv

@@ -6,6 +6,7 @@ import inspect
 import io
 import itertools
 import json
+import os
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,11 +57,11 @@ def provenance(name: str, profile: str) -> HTML:
     return HTML(f'<p class="provenance">{html.escape(tables.provenance_line(name, profile))}</p>')
 
 
-def _png(figure) -> str:
+def _png(figure) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=80)
     plt.close(figure)
-    return base64.b64encode(buffer.getvalue()).decode()
+    return buffer.getvalue()
 
 
 # Reads all range inputs of the block, shows the frame of that combination and the values beside the sliders.
@@ -72,30 +73,78 @@ _MOVE = (
 )
 
 
-def slider(draw, values: dict[str, list], alt: str) -> HTML:
-    """One range input for each name in `values`, over pre-rendered frames: works in Jupyter and in the static page.
+class Slider:
+    """A figure with one control for each name: pre-rendered frames on a page, drawn anew where a kernel listens."""
+
+    def __init__(self, draw, values: dict[str, list], alt: str):
+        if not values or any(len(row) < 2 for row in values.values()):
+            raise ValueError("values: needs at least one name, each with a list of two or more values")
+        self.draw, self.values, self.alt = draw, values, alt
+
+    def frames(self) -> str:
+        """HTML with every combination drawn; moving an input shows another one. Needs no kernel."""
+        texts = [
+            [f"{value:g}" if isinstance(value, (int, float)) else str(value) for value in row]
+            for row in self.values.values()
+        ]
+        controls = "".join(
+            f'<label>{html.escape(name)} <input type="range" min="0" max="{len(row) - 1}" value="0" step="1" '
+            f'aria-label="{html.escape(name)}" oninput="{html.escape(_MOVE)}"><output>{row[0]}</output></label> '
+            for name, row in zip(self.values, texts, strict=True)
+        )
+        images = []
+        for combination in itertools.product(*self.values.values()):
+            frame = base64.b64encode(_png(self.draw(**dict(zip(self.values, combination, strict=True))))).decode()
+            images.append(
+                f'<img alt="{html.escape(self.alt)} ({html.escape(", ".join(map(str, combination)))})" '
+                f'style="display:{"none" if images else "block"};max-width:100%" src="data:image/png;base64,{frame}">'
+            )
+        return (
+            f'<div class="cycle-slider" data-values="{html.escape(json.dumps(texts))}">'
+            f'<p class="cycle-slider-controls">{controls}</p>{"".join(images)}</div>'
+        )
+
+    def widget(self):
+        """Jupyter controls that call `draw`: numbers may take any value between the smallest and the largest."""
+        import ipywidgets
+
+        def control(name, row):
+            if all(isinstance(value, int) for value in row):
+                return ipywidgets.IntSlider(row[0], min(row), max(row), description=name)
+            if all(isinstance(value, (int, float)) for value in row):
+                low, high = min(row), max(row)
+                return ipywidgets.FloatSlider(
+                    row[0], min=low, max=high, step=(high - low) / 100, readout_format=".3g", description=name
+                )
+            return ipywidgets.SelectionSlider(options=row, description=name)
+
+        controls = {name: control(name, row) for name, row in self.values.items()}
+        picture = ipywidgets.Image(format="png")
+
+        def show(_=None):
+            picture.value = _png(self.draw(**{name: control.value for name, control in controls.items()}))
+
+        for one in controls.values():
+            one.continuous_update = False
+            one.observe(show, "value")
+        show()
+        return ipywidgets.VBox([ipywidgets.HBox(list(controls.values())), picture])
+
+    def _repr_mimebundle_(self, **_):
+        bundle = {"text/plain": self.alt, "text/html": self.frames()}
+        # Jupyter's server and Colab set these for a kernel that somebody sits at. When a chapter is built or tested
+        # nobody does, and a widget would be a dead view that asks the network for its scripts.
+        if "JPY_SESSION_NAME" in os.environ or "COLAB_RELEASE_TAG" in os.environ:
+            bundle |= self.widget()._repr_mimebundle_()
+        return bundle
+
+
+def slider(draw, values: dict[str, list], alt: str) -> Slider:
+    """A slider for each name in `values` that works on a page without a kernel and draws anew in Jupyter.
 
     draw(**combination) returns a figure; every combination is drawn. `alt` describes what the frames show.
     """
-    combinations = list(itertools.product(*values.values()))
-    frames = [_png(draw(**dict(zip(values, combination, strict=True)))) for combination in combinations]
-    texts = [
-        [f"{value:g}" if isinstance(value, (int, float)) else str(value) for value in row] for row in values.values()
-    ]
-    controls = "".join(
-        f'<label>{html.escape(name)} <input type="range" min="0" max="{len(row) - 1}" value="0" step="1" '
-        f'aria-label="{html.escape(name)}" oninput="{html.escape(_MOVE)}"><output>{row[0]}</output></label> '
-        for name, row in zip(values, texts, strict=True)
-    )
-    images = "".join(
-        f'<img alt="{html.escape(alt)} ({html.escape(", ".join(map(str, combination)))})" '
-        f'style="display:{"none" if number else "block"};max-width:100%" src="data:image/png;base64,{frame}">'
-        for number, (combination, frame) in enumerate(zip(combinations, frames, strict=True))
-    )
-    return HTML(
-        f'<div class="cycle-slider" data-values="{html.escape(json.dumps(texts))}">'
-        f'<p class="cycle-slider-controls">{controls}</p>{images}</div>'
-    )
+    return Slider(draw, values, alt)
 
 
 def names(n: int) -> list[str]:
