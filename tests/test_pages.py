@@ -4,6 +4,8 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 BOOK = ROOT / "book"
 sys.path.insert(0, str(BOOK / "_ext"))
@@ -36,3 +38,36 @@ def test_constants_are_those_of_the_module_itself():
 
     assert "MEASURES" in docstrings.constants("cycle.tables") and hasattr(cycle.tables, "EXPERIMENTS")
     assert "EXPERIMENTS" not in docstrings.constants("cycle.tables")
+
+
+def cited(page):
+    """The keys that a page cites."""
+    groups = re.findall(r"\{cite:[pt]\}`([^`]+)`", page.read_text(encoding="utf-8"))
+    return {key.strip() for group in groups for key in group.split(",")}
+
+
+def test_every_citation_has_an_entry_and_every_entry_is_cited():
+    keys = re.findall(r"^@\w+\{([^,]+),", (BOOK / "references.bib").read_text(encoding="utf-8"), re.M)
+    assert len(keys) == len(set(keys))
+    assert set().union(*(cited(page) for page in BOOK.glob("*.md"))) == set(keys)
+
+
+OURS = ("introduction", "fairness", "reputation", "mean-estimation", "encryption", "privacy", "related-work", "audit")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_works_are_cited_not_typed(name):
+    """'(Name et al., 2020)', 'Name et al. (2020)', "Name's (2020)" and the like have no place beside citations."""
+    typed = r"\(?[A-Z][\w-]+( et al\.| and [A-Z][\w-]+|'s),? \(?(19|20)\d\d\b|\([A-Z][\w-]+, (19|20)\d\d"
+    assert not re.search(typed, (BOOK / f"{name}.md").read_text(encoding="utf-8"))
+
+
+CHAPTERS = ("fairness", "reputation", "mean-estimation", "encryption", "privacy")
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_chapters_link_the_words_of_the_glossary(name):
+    """Each linked word has an entry (Sphinx would warn as well), and a main chapter links several."""
+    entries = set(re.findall(r"^([A-Za-z][^\n]*)\n  \S", (BOOK / "glossary.md").read_text(encoding="utf-8"), re.M))
+    linked = re.findall(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`", (BOOK / f"{name}.md").read_text(encoding="utf-8"))
+    assert set(linked) <= entries and len(set(linked)) >= 5
