@@ -60,6 +60,25 @@ def summary(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> 
     return summed if len(EXPERIMENTS[name].n) > 1 else summed.drop(columns="N")
 
 
+def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
+    """Everybody's final accuracy: ours (mean and, from two seeds on, deviation over seeds) above the paper's."""
+    groups: dict[tuple, list] = {}
+    for run, record in records.read(name, profile, results=results):
+        groups.setdefault((run.n, run.split, f"{run.method} {run.variant}".strip()), []).append(record["accuracy"])
+    rows = []
+    for (n, split, method), found in groups.items():
+        values = np.array(found)
+        spread = [f" ± {value:.2f}" for value in values.std(axis=0, ddof=1)] if len(found) > 1 else [""] * n
+        names = [f"P{index + 1}" for index in range(n)]
+        ours = [f"{mean:.2f}{sd}" for mean, sd in zip(values.mean(axis=0), spread, strict=True)]
+        theirs = [paper.metric(name, method, split, n, who) for who in names]
+        rows.append({"split": split, "method": method, "of": "ours"} | dict(zip(names, ours, strict=True)))
+        if None not in theirs:
+            theirs = [f"{value:.2f}" for value in theirs]
+            rows.append({"split": split, "method": method, "of": "paper"} | dict(zip(names, theirs, strict=True)))
+    return pd.DataFrame(rows)
+
+
 def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
     """What the numbers came from: profile, seeds, hardware, dates, commits, command."""
     found = [record for _, record in records.read(name, profile, results=results)]
