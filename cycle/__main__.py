@@ -9,7 +9,7 @@ import sys
 import pandas as pd
 import torch
 
-from cycle import datasets, experiments, records, runs, tables
+from cycle import datasets, experiments, ranks, records, runs, tables
 
 BENCHMARKS = ("round", "theory", "fhe")
 
@@ -41,9 +41,11 @@ def run(arguments) -> None:
     )
     if arguments.privacy:
         selected = {run.path: run for run in (runs.with_privacy(run, arguments.privacy) for run in selected)}.values()
+    device = ranks.join()
     for selected_run in list(selected):
-        records.execute(selected_run, arguments.name, device=arguments.device)
-    table(arguments)
+        records.execute(selected_run, arguments.name, device=arguments.device or device)
+    if ranks.leave():
+        table(arguments)
 
 
 def table(arguments) -> None:

@@ -2,9 +2,10 @@
 
 Written from the papers' and original codes' rules. A round: everybody trains locally, uploads its update, the server
 aggregates, scores, and gives back what each deserves. Updates are lists of tensors, one for each parameter.
+The server lives with the first rank; uploads and downloads are messages, each one row of numbers.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
@@ -112,75 +113,117 @@ def _local(participant: Participant, epoch: int, options: Options) -> tuple[torc
     return losses, before, [a - b for a, b in zip(_parameters(participant), before, strict=True)]
 
 
+def _size(participant: Participant, fraction=1.0) -> int:
+    return int(sum(np.ceil(fraction * p.numel()) for p in participant.model.parameters())) * 4
+
+
+def _averaged(participant: Participant) -> Update:
+    """What FedAvg averages: all parameters, and BatchNorm's means and variances."""
+    model = participant.model
+    return [*model.parameters(), *(buffer for buffer in model.buffers() if buffer.is_floating_point())]
+
+
+def _messages(state: State, outgoing: dict[tuple[int, int], Update], like: Update) -> dict[tuple[int, int], Update]:
+    """Deliver updates between participants and the server; all have the shapes of `like`."""
+    sizes = [tensor.numel() for tensor in like]
+    rows = {pair: flat(update).detach() for pair, update in outgoing.items()}
+    arrived = state.ranks.exchange(rows, lambda i, j: (sum(sizes),), torch.float32, like[0].device)
+    return {
+        pair: [part.view_as(tensor) for part, tensor in zip(row.split(sizes), like, strict=True)]
+        for pair, row in arrived.items()
+    }
+
+
 def _server_round(state: State, task: Task, losses, present, upload_bytes, download_bytes) -> Round:
-    """Books uploads to and downloads from the server (the last row and column of the ledger)."""
+    """The server books uploads to and downloads from itself (the last row and column of the ledger)."""
     if state.ledger.participants == task.n:
         state.ledger = sharing.Ledger(task.n + 1)
     for index, size in (((slice(0, task.n), task.n), upload_bytes), ((task.n, slice(0, task.n)), download_bytes)):
         shares = np.zeros((task.n + 1, task.n + 1), dtype=bool)
-        shares[index] = present
+        shares[index] = present if state.ranks.first else False
         state.ledger.record(state.epoch, shares, size, possible=task.n)
     state.epoch += 1
     return Round(state.epoch - 1, state.participants, torch.stack(losses), state.ledger)
 
 
-def _size(participant: Participant, fraction=1.0) -> int:
-    return int(sum(np.ceil(fraction * p.numel()) for p in participant.model.parameters())) * 4
-
-
 def fedavg(task: Task, options: Options, state: State) -> Iterator[Round]:
     """FedAvg: everybody gets the size-weighted mean of all models, BatchNorm buffers included."""
-    sizes = np.array([participant.size for participant in state.participants], dtype=float)
-    weights = sizes / sizes.sum()
-    full = _size(state.participants[0])
+    weights = _sizes(task) / _sizes(task).sum()
+    full, like = _size(state.participants[0]), _averaged(state.participants[0])
     while state.epoch < options.epochs:
         losses = [_local(participant, state.epoch, options)[0] for participant in state.participants]
-        states = [participant.model.state_dict() for participant in state.participants]
-        mean = {
-            key: sum(float(w) * s[key].double() for w, s in zip(weights, states, strict=True)).to(first.dtype)
-            for key, first in states[0].items()
-        }
+        uploads = _messages(state, {(p.index, task.n): _averaged(p) for p in state.participants}, like)
+        downloads = {}
+        if state.ranks.first:
+            models = zip(*[uploads[n, task.n] for n in range(task.n)], strict=True)
+            mean = [sum(float(w) * x.double() for w, x in zip(weights, xs, strict=True)).float() for xs in models]
+            downloads = {(task.n, n): mean for n in range(task.n)}
+        downloads = _messages(state, downloads, like)
         for participant in state.participants:
-            participant.model.load_state_dict(mean)
+            with torch.no_grad():
+                for tensor, value in zip(_averaged(participant), downloads[task.n, participant.index], strict=True):
+                    tensor.copy_(value)
         yield _server_round(state, task, losses, True, full, full)
+
+
+def _sizes(task: Task) -> np.ndarray:
+    return np.array([len(part) for part in task.parts], dtype=float)
+
+
+def _fair_rounds(task: Task, options: Options, state: State, step: Callable, serve: Callable) -> Iterator[Round]:
+    """The round that CFFL, RFFL and CGSV share.
+
+    step(update) -> (what a participant keeps of its own update, what it uploads);
+    serve(uploads) -> (downloads, who is still in, fraction of the numbers uploaded, fractions downloaded).
+    """
+    like = _parameters(state.participants[0])
+    while state.epoch < options.epochs:
+        local = {p.index: _local(p, state.epoch, options) for p in state.participants}
+        steps = {n: step(update) for n, (_, _, update) in local.items()}
+        uploads = _messages(state, {(n, task.n): upload for n, (_, upload) in steps.items()}, like)
+        downloads, present, up, down = {}, False, 0.0, np.zeros(task.n)
+        if state.ranks.first:
+            given, present, up, down = serve([uploads[n, task.n] for n in range(task.n)])
+            downloads = {(task.n, n): download for n, download in enumerate(given)}
+        downloads = _messages(state, downloads, like)
+        for participant in state.participants:
+            n = participant.index
+            (_, before, _), (kept, _) = local[n], steps[n]
+            _set(participant.model, before, *([kept] if kept else []), downloads[task.n, n])
+        one = state.participants[0]
+        upload_bytes, download_bytes = _size(one, up), [*(_size(one, fraction) for fraction in down), 0]
+        losses = [losses for losses, _, _ in local.values()]
+        yield _server_round(state, task, losses, present, upload_bytes, download_bytes)
 
 
 def cgsv(task: Task, options: Options, state: State) -> Iterator[Round]:
     """CGSV (Xu et al., 2021): normalised updates, cosine as Shapley value, sparsified rewards."""
-    sizes = np.array([participant.size for participant in state.participants], dtype=float)
-    full = _size(state.participants[0])
-    while state.epoch < options.epochs:
-        local = [_local(participant, state.epoch, options) for participant in state.participants]
-        updates = [normalised(update) for _, _, update in local]
+
+    def serve(updates):
         reputation = state.memory.get("reputation")
-        total = weighted_sum(updates, sizes / sizes.sum() if reputation is None else reputation)
+        total = weighted_sum(updates, _sizes(task) / _sizes(task).sum() if reputation is None else reputation)
         similarity = np.array([cosine(update, total) for update in updates])
         reputation = cgsv_reputation(np.zeros(task.n) if reputation is None else reputation, similarity)
         state.memory["reputation"], share = reputation, cgsv_share(reputation)
-        for participant, (_, before, _), q in zip(state.participants, local, share, strict=True):
-            _set(participant.model, before, [largest(part, q) for part in total])
-        download = [_size(p, q) for p, q in zip(state.participants, share, strict=True)] + [full]
-        yield _server_round(state, task, [losses for losses, _, _ in local], True, full, download)
+        return [[largest(part, q) for part in total] for q in share], True, 1.0, share
+
+    return _fair_rounds(task, options, state, lambda update: ([], normalised(update)), serve)
 
 
 def rffl(task: Task, options: Options, state: State) -> Iterator[Round]:
     """RFFL (Xu and Lyu, 2020): clipped updates, the own one is kept, the unworthy are removed."""
-    sizes = np.array([participant.size for participant in state.participants], dtype=float)
-    full = _size(state.participants[0])
-    while state.epoch < options.epochs:
-        local = [_local(participant, state.epoch, options) for participant in state.participants]
-        updates = [clipped(update) for _, _, update in local]
+
+    def serve(updates):
         reputation = state.memory.get("reputation")
         present = np.ones(task.n, dtype=bool) if reputation is None else reputation > 0
-        total = weighted_sum(updates, sizes / sizes.sum() if reputation is None else reputation)
+        total = weighted_sum(updates, _sizes(task) / _sizes(task).sum() if reputation is None else reputation)
         similarity = np.array([cosine(update, total) for update in updates])
         previous = np.zeros(task.n) if reputation is None else reputation
         reputation = rffl_reputation(previous, similarity, present, state.epoch)
         state.memory["reputation"], share = reputation, reputation / reputation.max()
-        for participant, (_, before, _), own, q in zip(state.participants, local, updates, share, strict=True):
-            _set(participant.model, before, own, [largest(part, q) for part in total])
-        download = [_size(p, q) for p, q in zip(state.participants, share, strict=True)] + [full]
-        yield _server_round(state, task, [losses for losses, _, _ in local], reputation > 0, full, download)
+        return [[largest(part, q) for part in total] for q in share], reputation > 0, 1.0, share
+
+    return _fair_rounds(task, options, state, lambda update: (clipped(update), clipped(update)), serve)
 
 
 def cffl(task: Task, options: Options, state: State) -> Iterator[Round]:
@@ -190,14 +233,15 @@ def cffl(task: Task, options: Options, state: State) -> Iterator[Round]:
         everything = torch.cat([torch.from_numpy(part) for part in task.parts]).to(device)
         rows = everything[torch.randperm(len(everything), device=device)[:VALIDATION]]
     images, labels = task.dataset.train_images[rows], task.dataset.train_labels[rows]
-    server = task.participants(options, common_start=True)[0]
+    server = task.participants(options, common_start=True, only=[0])[0]
     if "server" in state.memory:
         server.model.load_state_dict(state.memory["server"])
-    upload_bytes = _size(server, UPLOAD)
-    while state.epoch < options.epochs:
-        local = [_local(participant, state.epoch, options) for participant in state.participants]
-        updates = [[part.clamp(-CLIP, CLIP) for part in update] for _, _, update in local]
-        uploads = [[largest(part, UPLOAD) for part in update] for update in updates]
+
+    def step(update):
+        kept = [part.clamp(-CLIP, CLIP) for part in update]
+        return kept, [largest(part, UPLOAD) for part in kept]
+
+    def serve(uploads):
         previous = state.memory.get("credibility", np.full(task.n, 1 / task.n))
         present, base = previous > 0, _parameters(server)
         scores = np.zeros(task.n)
@@ -208,10 +252,9 @@ def cffl(task: Task, options: Options, state: State) -> Iterator[Round]:
         total = weighted_sum(uploads, credibility > 0)
         _set(server.model, base, total)
         state.memory = {"credibility": credibility, "server": server.model.state_dict()}
-        for n, (participant, (_, before, _)) in enumerate(zip(state.participants, local, strict=True)):
-            download = [largest(part, credibility[n]) for part in total]
-            if credibility[n] > 0:  # what it sent itself is in its own update already
-                download = [d - torch.where(d != 0, u, 0) for d, u in zip(download, uploads[n], strict=True)]
-            _set(participant.model, before, updates[n], download)
-        sizes = [_size(p, c) for p, c in zip(state.participants, credibility, strict=True)] + [upload_bytes]
-        yield _server_round(state, task, [losses for losses, _, _ in local], credibility > 0, upload_bytes, sizes)
+        downloads = [[largest(part, c) for part in total] for c in credibility]
+        for n in np.flatnonzero(credibility):  # what somebody sent itself is in its own update already
+            downloads[n] = [d - torch.where(d != 0, u, 0) for d, u in zip(downloads[n], uploads[n], strict=True)]
+        return downloads, credibility > 0, UPLOAD, credibility
+
+    return _fair_rounds(task, options, state, step, serve)

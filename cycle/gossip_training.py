@@ -40,7 +40,7 @@ def _rounds(task: Task, options: Options, state: State, links: np.ndarray, dynam
     """Local epochs, if any, then rounds; `unmixed` are the models as they were before the last mixing of a round."""
     while state.epoch < options.local_epochs:
         yield local_epoch(state, options)
-    unmixed = [copy.deepcopy(participant.model) for participant in state.participants]
+    unmixed = {participant.index: copy.deepcopy(participant.model) for participant in state.participants}
     if state.reputation is None:
         state.reputation = mixing_matrix(links)
     while state.epoch < options.epochs:
@@ -49,7 +49,7 @@ def _rounds(task: Task, options: Options, state: State, links: np.ndarray, dynam
         losses, shares = _round(task, options, state, links, dynamic, t, present, unmixed)
         state.epoch += 1
         after = [participant.model for participant in state.participants]
-        before = [unmixed[i] if i in present else after[i] for i in range(task.n)]
+        before = [unmixed[p.index] if p.index in present else p.model for p in state.participants]
         points = {"after": after, "before": before}
         points = {options.evaluation: points.pop(options.evaluation), **points}
         scored = dynamic and t % options.period == 0
@@ -58,43 +58,57 @@ def _rounds(task: Task, options: Options, state: State, links: np.ndarray, dynam
 
 def _round(task, options, state, links, dynamic, t, present, unmixed) -> tuple[torch.Tensor, np.ndarray]:
     """One epoch for those present, in parts of `local_steps` minibatches with a mixing after each."""
-    group = [state.participants[i] for i in present]
+    group = [participant for participant in state.participants if participant.index in present]
     neighbours = links[np.ix_(present, present)]
     W, weight = submixing(state.reputation, present)
     rng = np.random.default_rng(stream_seed(task.seed, SHARE, state.epoch))
-    losses = torch.zeros(task.n, 2, device=group[0].device)  # zero for the absent
+    losses = {participant.index: 0 for participant in group}
     shares = np.zeros((task.n, task.n), dtype=int)
-    parts = max(_parts(participant, options) for participant in group)
+    parts = max(_parts(len(task.parts[i]), options) for i in present)
     for part in range(parts):
         scoring = dynamic and t % options.period == 0 and part == 0
         if scoring and options.alignment == "gradients":
-            directions = [gradient(participant, state.epoch, options) for participant in group]
+            directions = {p.index: gradient(p, state.epoch, options) for p in group}
         elif scoring:
-            origins = [vector(participant.model.parameters()) for participant in group]
-        for i, participant in zip(present, group, strict=True):
-            losses[i] += local_steps(participant, state.epoch, options, part)
+            origins = {p.index: vector(p.model.parameters()) for p in group}
+        for p in group:
+            losses[p.index] = losses[p.index] + local_steps(p, state.epoch, options, part)
         if scoring:
             if options.alignment == "updates":
-                directions = [vector(p.model.parameters()) - x for p, x in zip(group, origins, strict=True)]
+                directions = {p.index: vector(p.model.parameters()) - origins[p.index] for p in group}
+            directions, _ = _send(state, t, present, neighbours.T, directions)
             W = reweigh(W, alignments(directions, neighbours), neighbours, options.beta, options.alpha)
-            _enter(state.ledger, t, present, neighbours.T, len(directions[0]))
         sent = draw_shares(link_probabilities(W, options.link_rule), t, None, rng) if dynamic else neighbours.T
         if part == parts - 1:
-            for i, participant in zip(present, group, strict=True):
-                unmixed[i].load_state_dict(participant.model.state_dict())
-        mix([participant.model for participant in group], masked_mixing(W, sent), options.mix_buffers)
-        numbers = sum(tensor.numel() for tensor in mixed_tensors(group[0].model, options.mix_buffers))
-        shares += _enter(state.ledger, t, present, sent, numbers)
+            for p in group:
+                unmixed[p.index].load_state_dict(p.model.state_dict())
+        models = {p.index: vector(mixed_tensors(p.model, options.mix_buffers)) for p in group}
+        models, sent = _send(state, t, present, sent, models)
+        mixing = dict(zip(present, masked_mixing(W, sent), strict=True))
+        for p in group:
+            mix(p.model, mixing[p.index], models, options.mix_buffers)
+        shares[np.ix_(present, present)] += sent
     state.reputation[np.ix_(present, present)] = W * weight  # the absent keep their rows, and their place in all rows
-    return losses, shares
+    nothing = torch.zeros(2, device=task.dataset.train_images.device)
+    return torch.stack([losses.get(p.index, nothing) for p in state.participants]), shares
 
 
-def _enter(ledger, t, present, sent, numbers) -> np.ndarray:
-    """Enter what was sent among those present; returns it as [sender, receiver] of all."""
-    shares = np.zeros((ledger.participants, ledger.participants), dtype=bool)
+def _send(state: State, t: int, present, sent: np.ndarray, vectors: dict[int, torch.Tensor]) -> tuple[list, np.ndarray]:
+    """Send vectors[sender] wherever `sent` says, among those present, and enter it in the ledger.
+
+    Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is known here.
+    """
+    shares = np.zeros((state.ranks.n, state.ranks.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
-    ledger.record(t, shares, BYTES_PER_NUMBER * numbers)
-    return shares
+    own, device = state.ranks.sent(shares), state.participants[0].device
+    length = max((len(numbers) for numbers in vectors.values()), default=0)  # nobody here is present: nothing comes
+    state.ledger.record(t, own, BYTES_PER_NUMBER * length)
+    messages = {(i, j): vectors[i] for i, j in np.argwhere(own).tolist()}
+    arrived = state.ranks.exchange(messages, lambda i, j: (length,), torch.float32, device)
+    known = dict(vectors)
+    for (i, j), numbers in arrived.items():
+        known[i], own[i, j] = numbers, True
+    return [known.get(i) for i in present], own[np.ix_(present, present)]
 
 
 def draw_present(task: Task, options: Options, epoch: int) -> np.ndarray:
@@ -104,9 +118,9 @@ def draw_present(task: Task, options: Options, epoch: int) -> np.ndarray:
     return np.sort(rng.choice(task.n, size, replace=False))
 
 
-def _parts(participant, options) -> int:
-    """Parts in an epoch of this participant; one for `local_steps=0`."""
-    return -(-participant.size // (options.local_steps * options.batch_size)) if options.local_steps else 1
+def _parts(size: int, options: Options) -> int:
+    """Parts in an epoch of somebody with so many samples; one for `local_steps=0`."""
+    return -(-size // (options.local_steps * options.batch_size)) if options.local_steps else 1
 
 
 def local_steps(participant: Participant, epoch: int, options: Options, part: int) -> torch.Tensor:
@@ -117,7 +131,7 @@ def local_steps(participant: Participant, epoch: int, options: Options, part: in
     if not options.local_steps:
         return learn(participant, epoch, options)
     device = participant.device
-    if part >= _parts(participant, options):
+    if part >= _parts(participant.size, options):
         return torch.zeros(2, device=device)
     with stream(device, participant.seed, TRAIN, participant.index, epoch):
         order = torch.randperm(participant.size, device=device)
@@ -139,25 +153,24 @@ def gradient(participant: Participant, epoch: int, options: Options) -> torch.Te
     return found
 
 
-def alignments(directions: list[torch.Tensor], neighbours: np.ndarray) -> np.ndarray:
-    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours, zero elsewhere."""
+def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) -> np.ndarray:
+    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours whose directions are known here, zero elsewhere."""
     found = np.zeros(neighbours.shape)
     for i, j in np.argwhere(np.triu(neighbours)):
-        found[i, j] = found[j, i] = (1 + float(reputation.cosine(directions[i], directions[j]))) / 2
+        if directions[i] is not None and directions[j] is not None:
+            found[i, j] = found[j, i] = (1 + float(reputation.cosine(directions[i], directions[j]))) / 2
     return found
 
 
 @torch.no_grad()
-def mix(models: list[nn.Module], W: np.ndarray, buffers: bool = True) -> None:
-    """x_i <- sum_j w_ij x_j for all models at once; every sum runs in the order of the participants."""
-    tensors = [mixed_tensors(model, buffers) for model in models]
-    vectors = [vector(own) for own in tensors]
-    for own, row in zip(tensors, W, strict=True):
-        total = torch.zeros_like(vectors[0])
-        for j in np.flatnonzero(row):
-            total.add_(vectors[j], alpha=float(row[j]))
-        for tensor, values in zip(own, total.split([tensor.numel() for tensor in own]), strict=True):
-            tensor.copy_(values.view_as(tensor))
+def mix(model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers: bool = True) -> None:
+    """x_i <- sum_j w_ij x_j, in the order of the participants; `row` is zero for vectors that did not arrive."""
+    tensors = mixed_tensors(model, buffers)
+    total = torch.zeros_like(vector(tensors))
+    for j in np.flatnonzero(row):
+        total.add_(vectors[j], alpha=float(row[j]))
+    for tensor, values in zip(tensors, total.split([tensor.numel() for tensor in tensors]), strict=True):
+        tensor.copy_(values.view_as(tensor))
 
 
 def mixed_tensors(model: nn.Module, buffers: bool = True) -> list[torch.Tensor]:

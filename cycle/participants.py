@@ -73,9 +73,11 @@ class Task:
     def build(self) -> nn.Module:
         return models.build(self.model, self.dataset.in_shape, self.dataset.num_classes, self.width)
 
-    def participants(self, options: Options, common_start: bool = False) -> list[Participant]:
-        """Everybody before the first epoch; with `common_start` all begin from the same weights."""
-        return [self._participant(n, options, 0 if common_start else n) for n in range(self.n)]
+    def participants(self, options: Options, common_start: bool = False, only=None) -> list[Participant]:
+        """Everybody, or `only` these, before the first epoch; with `common_start` all begin from the same weights."""
+        return [
+            self._participant(n, options, 0 if common_start else n) for n in (range(self.n) if only is None else only)
+        ]
 
     def _participant(self, n, options, start):
         dataset, device = self.dataset, self.dataset.train_images.device

@@ -76,15 +76,22 @@ def warmup_key(run: Run, data_hash: str) -> str:
     return hashlib.sha256(json.dumps(alone, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _load_checkpoint(path: Path, key: str, device) -> dict | None:
-    if not path.exists():
-        return None
-    saved = torch.load(path, map_location=device, weights_only=False)
-    return saved if saved["key"] == key else None
+def _saved(paths, key: str, device) -> list[dict]:
+    """The parts of the latest epoch that was saved whole: one for each rank, the first rank's first."""
+    parts = [torch.load(path, map_location=device, weights_only=False) for path in paths if path.exists()]
+    sets = {}
+    for part in parts:
+        if part["key"] == key:
+            sets.setdefault((part["state"]["epoch"], part["ranks"]), {})[part["rank"]] = part
+    whole = [epoch_and_ranks for epoch_and_ranks, found in sets.items() if len(found) == epoch_and_ranks[1]]
+    return [part for _, part in sorted(sets[max(whole)].items())] if whole else []
 
 
 def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, progress: bool = True) -> dict:
-    """The record of a run: read where it exists, else resumed or run, and written."""
+    """The record of a run: read where it exists, else resumed or run, and written.
+
+    With several ranks all call this; `results` is a directory that all of them see.
+    """
     path = results / run.path
     if path.exists():
         return json.loads(path.read_text())
@@ -92,47 +99,77 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     dataset = datasets.load(run.dataset, device)
     task = task_of(run, dataset)
     state = training.start(task, run.options, METHODS[run.method].common_start)
+    ranks = state.ranks
 
     settings = json.dumps(run.settings() | {"data": dataset.hash}, sort_keys=True)
-    checkpoint = results / ".checkpoints" / f"{run.path}.pt"
+    place = results / ".checkpoints" / run.path
+    checkpoint, previous = (Path(f"{place}.{ranks.rank}{ending}") for ending in (".pt", ".previous.pt"))
     warmup = results / ".checkpoints" / f"warmup-{warmup_key(run, dataset.hash)}.pt"
     shares_warmup = METHODS[run.method].local_start and run.options.local_epochs > 0
     log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "provenance": provenance(device)}
-    saved = _load_checkpoint(checkpoint, settings, device)
-    if saved is None and shares_warmup:
-        saved = _load_checkpoint(warmup, warmup.name, device)
+    saved = _saved(place.parent.glob(f"{place.name}.*.pt"), settings, device)
+    if not saved and shares_warmup:
+        saved = _saved([warmup], warmup.name, device)
+    ranks.wait()  # until all have read what the first to go on replaces
     if saved:
-        state.restore(saved["state"])
-        log = saved["log"] | {"provenance": log["provenance"]}
+        state.restore(*[part["state"] for part in saved])
+        log = saved[0]["log"] | {"provenance": log["provenance"]}
 
     name = run.path.removesuffix(".json")
     quiet = 1.0 if sys.stderr.isatty() else 60.0
-    bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=not progress, mininterval=quiet)
+    hidden = not (progress and ranks.first)
+    bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=hidden, mininterval=quiet)
     began = time.perf_counter() - log["seconds"]
     for done in play(run.method, task, run.options, state):
-        if state.epoch % TEST_EVERY == 0 or state.epoch == run.options.epochs:
-            test = dataset.test_images, dataset.test_labels, done.participants[0].pixels, dataset.balanced
-            points = {point: [accuracy(model, *test) for model in models] for point, models in done.models.items()}
-            tested = next(iter(points.values()))
+        tested = state.epoch % TEST_EVERY == 0 or state.epoch == run.options.epochs
+        measured = ranks.collect(_measured(done, dataset, tested)) if tested or done.scored else None
+        if measured and tested:
+            values = list(measured.values())
+            points = {point: [one["accuracy"][point] for one in values] for point in values[0]["accuracy"]}
+            first = next(iter(points.values()))
             more = {"points": points} if len(points) > 1 else {}
-            log["curve"].append({"round": done.index, "accuracy": tested, **more})
-            log["losses"].append({"round": done.index, "losses": done.losses.tolist()})
-            bar.set_postfix_str("accuracy " + " ".join(f"{value:.1f}" for value in tested), refresh=False)
-        if done.scored:
-            log["reputation"].append({"round": done.index, "matrix": done.reputation.tolist()})
+            log["curve"].append({"round": done.index, "accuracy": first, **more})
+            log["losses"].append({"round": done.index, "losses": [one["losses"] for one in values]})
+            bar.set_postfix_str("accuracy " + " ".join(f"{value:.1f}" for value in first), refresh=False)
+        if measured and done.scored:
+            matrix = [one["reputation"] for one in measured.values()]
+            log["reputation"].append({"round": done.index, "matrix": matrix})
         log["seconds"] = time.perf_counter() - began
-        content = {"key": settings, "state": state.save(), "log": log}
+        content = {"key": settings, "rank": ranks.rank, "ranks": ranks.size, "state": state.save(), "log": log}
+        if checkpoint.exists() and ranks.size > 1:
+            os.replace(checkpoint, previous)
         write_atomically(checkpoint, lambda file, content=content: torch.save(content, file))
-        if shares_warmup and state.epoch == run.options.local_epochs and not warmup.exists():
+        if shares_warmup and ranks.size == 1 and state.epoch == run.options.local_epochs and not warmup.exists():
             content = content | {"key": warmup.name}
             write_atomically(warmup, lambda file, content=content: torch.save(content, file))
+        ranks.wait()  # so that no two ranks are more than one epoch apart
         bar.update()
     bar.close()
 
-    text = json.dumps(_record(run, experiment, task, state, log, results), indent=1)
-    write_atomically(path, lambda file: file.write(text.encode()))
-    checkpoint.unlink(missing_ok=True)
-    return json.loads(text)
+    entries = ranks.collect({ranks.rank: state.ledger.entries})
+    if ranks.first:
+        state.ledger.entries = [entry for part in entries.values() for entry in part]
+        text = json.dumps(_record(run, experiment, task, state, log, results), indent=1)
+        write_atomically(path, lambda file: file.write(text.encode()))
+    ranks.wait()
+    if ranks.first:
+        for left in place.parent.glob(f"{place.name}.*.pt"):
+            left.unlink(missing_ok=True)
+    return json.loads(path.read_text())
+
+
+def _measured(done: training.Round, dataset, tested: bool) -> dict[int, dict]:
+    """For the record, of each participant here: accuracy by evaluation point, losses, its row of the reputation."""
+    found = {}
+    for row, participant in enumerate(done.participants):
+        one = {"losses": done.losses[row].tolist()}
+        if tested:
+            test = dataset.test_images, dataset.test_labels, participant.pixels, dataset.balanced
+            one["accuracy"] = {point: accuracy(models[row], *test) for point, models in done.models.items()}
+        if done.scored:
+            one["reputation"] = done.reputation[participant.index].tolist()
+        found[participant.index] = one
+    return found
 
 
 def _record(run, experiment, task, state, log, results) -> dict:

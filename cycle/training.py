@@ -9,8 +9,10 @@ import torch
 from torch import nn
 
 from cycle import reputation, sharing
+from cycle.correspondence import Correspondence
 from cycle.options import Options
-from cycle.participants import SHARE, Participant, Task, learn, live, score, stored, stream_seed
+from cycle.participants import SCORE, SHARE, TRAIN, Participant, Task, learn, live, score, stored, stream_seed
+from cycle.ranks import Ranks
 
 BYTES_PER_LOGIT = 4
 
@@ -20,7 +22,7 @@ class Round:
     """What is known after an epoch; `index` is the paper's t, negative during the local epochs."""
 
     index: int
-    participants: list[Participant]  # with their models and optimisers
+    participants: list[Participant]  # of this rank, with their models and optimisers
     losses: torch.Tensor  # [participant, (cross-entropy, weighted distillation)], on the device
     ledger: sharing.Ledger
     reputation: np.ndarray | None = None  # [scorer, scored]
@@ -34,36 +36,52 @@ class Round:
 
 @dataclass
 class State:
-    """All that a method carries from one epoch to the next; random streams are functions of (seed, epoch)."""
+    """All that a method carries from one epoch to the next; random streams are functions of (seed, epoch).
+
+    With several ranks each holds its own participants, their rows of the reputation and what they sent.
+    """
 
     epoch: int
     participants: list[Participant]
     ledger: sharing.Ledger
+    ranks: Ranks
     reputation: np.ndarray | None = None
     memory: dict = field(default_factory=dict)  # what one method alone carries: tensors, arrays, numbers
 
     def save(self) -> dict:
         return {
             "epoch": self.epoch,
-            "models": [participant.model.state_dict() for participant in self.participants],
-            "optimizers": [participant.optimizer.state_dict() for participant in self.participants],
+            "models": {person.index: person.model.state_dict() for person in self.participants},
+            "optimizers": {person.index: person.optimizer.state_dict() for person in self.participants},
             "reputation": self.reputation,
             "ledger": self.ledger,
             "memory": self.memory,
         }
 
-    def restore(self, saved: dict) -> "State":
-        for participant, model, optimizer in zip(self.participants, saved["models"], saved["optimizers"], strict=True):
-            participant.model.load_state_dict(model)
-            participant.optimizer.load_state_dict(optimizer)
-        self.epoch, self.reputation = saved["epoch"], saved["reputation"]
-        self.ledger, self.memory = saved["ledger"], saved["memory"]
+    def restore(self, *parts: dict) -> "State":
+        """From what the ranks saved after the same epoch, however many they were."""
+        self.epoch, self.memory = parts[0]["epoch"], parts[0]["memory"]
+        for saved in parts:
+            for person in self.participants:
+                if person.index in saved["models"]:
+                    person.model.load_state_dict(saved["models"][person.index])
+                    person.optimizer.load_state_dict(saved["optimizers"][person.index])
+        if parts[0]["reputation"] is not None:
+            self.reputation = parts[0]["reputation"].copy()
+            for saved in parts:
+                rows = list(saved["models"])
+                self.reputation[rows] = saved["reputation"][rows]
+        self.ledger = sharing.Ledger(parts[0]["ledger"].participants)
+        if self.ranks.first:  # what was sent before is one rank's to remember
+            self.ledger.entries = [entry for saved in parts for entry in saved["ledger"].entries]
+            self.ledger.possible = parts[0]["ledger"].possible
         return self
 
 
 def start(task: Task, options: Options, common_start: bool = False) -> State:
-    """Everybody initialised, nothing learned, nothing sent."""
-    return State(0, task.participants(options, common_start), sharing.Ledger(task.n))
+    """Everybody initialised, nothing learned, nothing sent; of several ranks, each its own participants."""
+    ranks = Ranks.of(task.n)
+    return State(0, task.participants(options, common_start, ranks.here), sharing.Ledger(task.n), ranks)
 
 
 def local_epoch(state: State, options: Options) -> Round:
@@ -91,7 +109,7 @@ def cycle(task: Task, options: Options, state: State) -> Iterator[Round]:
 
 def everybody_trusted(state, t, options, shares, hear):
     """VPDL's reputation: one for every peer, for ever."""
-    n = len(state.participants)
+    n = len(shares)
     return np.ones((n, n)) - np.eye(n)
 
 
@@ -100,8 +118,9 @@ def calibrated(state, t, options, shares, hear):
     if t % options.period:
         return state.reputation
     fresh = np.zeros(shares.shape)
-    for n, participant in enumerate(state.participants):
-        answering = {k: hear(k, n) for k in np.flatnonzero(shares[:, n])}
+    for participant in state.participants:
+        n = participant.index
+        answering = {k: hear(k, n, SCORE) for k in np.flatnonzero(shares[:, n])}
         for k, value in score(participant, state.epoch, options, answering).items():
             fresh[n, k] = value
     return reputation.update(state.reputation, fresh, options.alpha)
@@ -116,31 +135,38 @@ def _channel(state: State, peers, options: Options):
     return EncryptedChannel([p.pixels(p.images) for p in state.participants], peers[0], options.temperature)
 
 
-def _hearing(channel, peers, shares, t, options: Options):
-    """(k, n) -> the answers of k that n hears: computed when needed or, encrypted, sent once a round.
+def _hearing(channel, state: State, peers, shares, t, options: Options, scoring: bool):
+    """(k, n, purpose) -> the answers of k that n hears, of peers as they are now: computed when needed, or sent once.
 
     Only what the mask lets through is ever computed.
     """
+    if isinstance(channel, Correspondence):
+        return channel.ask(shares, state.epoch, scoring)
+    for peer, participant in zip(peers, state.participants, strict=True):
+        peer.load_state_dict(participant.model.state_dict())
     if channel is None:
-        return lambda k, n: live(peers[k])
+        return lambda k, n, purpose: live(peers[k])
     sent = {
         (k, n): stored(options.temperature * channel.answer(k, n, t, peers[k])) for k, n in np.argwhere(shares).tolist()
     }
-    return lambda k, n: sent[k, n]
+    return lambda k, n, purpose: sent[k, n]
 
 
 def _private_rounds(task: Task, options: Options, state: State, trust: Callable) -> Iterator[Round]:
     """Local epochs, then rounds: draw the shares, score, and step against peers frozen at the start of the round."""
     while state.epoch < options.local_epochs:
         yield local_epoch(state, options)
-    peers = [copy.deepcopy(participant.model).eval() for participant in state.participants]
-    channel = _channel(state, peers, options)
-    message_bytes = [BYTES_PER_LOGIT * p.size * task.dataset.num_classes for p in state.participants]
+    if state.ranks.size > 1:
+        peers, channel = [], Correspondence(state.ranks, state.participants, task, options)
+    else:
+        peers = [copy.deepcopy(participant.model).eval() for participant in state.participants]
+        channel = _channel(state, peers, options)
+    device = task.dataset.train_images.device
+    message_bytes = [BYTES_PER_LOGIT * len(part) * task.dataset.num_classes for part in task.parts]
     scale = options.lambda_0 / (task.n - 1 if options.normalisation == "mean" else 1)
     while state.epoch < options.epochs:
         t = state.epoch - options.local_epochs
-        for peer, participant in zip(peers, state.participants, strict=True):
-            peer.load_state_dict(participant.model.state_dict())
+        scoring = trust is calibrated and t % options.period == 0
         if trust is everybody_trusted:
             shares = ~np.eye(task.n, dtype=bool)
         else:
@@ -149,16 +175,18 @@ def _private_rounds(task: Task, options: Options, state: State, trust: Callable)
             shares = sharing.draw_shares(before, t, options.period, rng)
             refusing = options.silent + (options.forced_only if t % options.period else ())
             shares[list(refusing)] = False
-        hear = _hearing(channel, peers, shares, t, options)
+        shares = state.ranks.shared(shares, device)
+        hear = _hearing(channel, state, peers, shares, t, options, scoring)
         state.reputation = trust(state, t, options, shares, hear)
         losses = []
-        for n, participant in enumerate(state.participants):
+        for participant in state.participants:
+            n = participant.index
             weights = state.reputation[n] * shares[:, n]
             heard = np.flatnonzero(weights)
-            losses.append(learn(participant, state.epoch, options, [hear(k, n) for k in heard], scale * weights[heard]))
-        if channel is not None:
+            answers = [hear(k, n, TRAIN) for k in heard]
+            losses.append(learn(participant, state.epoch, options, answers, scale * weights[heard]))
+        if options.privacy == "fhe":
             message_bytes = [[channel.meter.bytes[k, n, t]["answer"] for n in range(task.n)] for k in range(task.n)]
-        state.ledger.record(t, shares, message_bytes)
+        state.ledger.record(t, state.ranks.sent(shares), message_bytes)
         state.epoch += 1
-        scored = trust is calibrated and t % options.period == 0
-        yield Round(t, state.participants, torch.stack(losses), state.ledger, state.reputation.copy(), shares, scored)
+        yield Round(t, state.participants, torch.stack(losses), state.ledger, state.reputation.copy(), shares, scoring)

@@ -16,10 +16,11 @@ import record  # noqa: E402 (the script beside the chapters)
 # A file may import from the lines above its own, never from below.
 LAYERS = [
     {"metrics", "reputation", "sharing", "distillation", "partition", "options", "vision", "estimators", "lesions"},
-    {"gossip", "theory", "fhe", "models", "fetch"},
+    {"gossip", "ranks", "theory", "fhe", "models", "fetch"},
     {"fedisic"},
     {"datasets"},
     {"participants"},
+    {"correspondence"},
     {"training"},
     {"baselines", "gossip_training"},
     {"methods"},

@@ -165,7 +165,7 @@ def test_a_silent_peer_scores_zero_at_a_calibration(small_run, digits):
     shares = ~np.eye(5, dtype=bool)
     shares[4] = False
     peers = [p.model.eval() for p in state.participants]
-    fresh = training.calibrated(state, 0, run.options, shares, lambda k, n: participants.live(peers[k]))
+    fresh = training.calibrated(state, 0, run.options, shares, lambda k, n, purpose: participants.live(peers[k]))
     assert (fresh[:, 4] == 0).all() and (fresh[:4, :4].sum() > 0)
 
 
