@@ -53,7 +53,7 @@ def hardware(device: torch.device) -> str:
     return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} thread(s)"
 
 
-def provenance(device: torch.device) -> dict:
+def provenance(device: torch.device, ranks: int = 1) -> dict:
     """Commit, command, versions, hardware, date."""
     commit = _output_of("git", "rev-parse", "HEAD") or "unknown"
     if _output_of("git", "status", "--porcelain", "--", "cycle"):
@@ -63,7 +63,7 @@ def provenance(device: torch.device) -> dict:
         "command": " ".join(["python -m cycle", *sys.argv[1:]]),
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "hardware": hardware(device),
+        "hardware": hardware(device) + (f", {ranks} ranks" if ranks > 1 else ""),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
@@ -106,7 +106,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     checkpoint, previous = (Path(f"{place}.{ranks.rank}{ending}") for ending in (".pt", ".previous.pt"))
     warmup = results / ".checkpoints" / f"warmup-{warmup_key(run, dataset.hash)}.pt"
     shares_warmup = METHODS[run.method].local_start and run.options.local_epochs > 0
-    log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "provenance": provenance(device)}
+    log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "provenance": provenance(device, ranks.size)}
     saved = _saved(place.parent.glob(f"{place.name}.*.pt"), settings, device)
     if not saved and shares_warmup:
         saved = _saved([warmup], warmup.name, device)
