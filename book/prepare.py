@@ -30,10 +30,7 @@ def missing() -> list[str]:
 
 def needs(seconds: float, megabytes: float) -> str:
     """What a chapter needs, in words (the word "seconds" keeps the line out of nbval's comparison)."""
-    return (
-        f"This chapter took {max(1, round(seconds))} seconds of processor time and {megabytes / 1000:.1f} GB of memory "
-        "when it was recorded; it needs no GPU."
-    )
+    return f"needs: {max(1, round(seconds))} seconds, {megabytes / 1000:.1f} GB memory, no GPU"
 
 
 def recorded(chapter: str) -> dict[str, float]:
