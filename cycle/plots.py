@@ -7,6 +7,7 @@ import io
 import itertools
 import json
 import os
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,7 +51,7 @@ def source(*functions) -> Markdown:
 def table(frame, digits: int = 2) -> HTML:
     """A data frame as a plain table without its index; floats with `digits` decimals, nothing for NaN."""
     text = frame.to_html(index=False, border=0, float_format=lambda value: f"{value:.{digits}f}", na_rep="")
-    text = text.replace(" ± ", "&nbsp;±&nbsp;")  # long texts may wrap, a value and its spread may not
+    text = re.sub("<td>(?=[^<]{25})", '<td class="long">', text)  # sentences may wrap, names and values may not
     return HTML(f'<div class="cycle-table">{text}</div>')
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from docutils import nodes
 from docutils.statemachine import StringList
+from myst_nb.ext import execution_tables
 from sphinx.util.docutils import SphinxDirective
 
 
@@ -33,4 +34,6 @@ class RecordedNeeds(SphinxDirective):
 
 def setup(app):
     app.add_directive("recorded-needs", RecordedNeeds)
+    # words: the signs that myst-nb puts here are missing in many fonts
+    execution_tables._key2transform["succeeded"] = lambda succeeded: "ran" if succeeded else "failed"
     return {"parallel_read_safe": True, "parallel_write_safe": True}
