@@ -52,6 +52,7 @@ READINGS = {  # of the gossip algorithm, where the paper is silent; every run is
     "steps5": {"local_steps": 5},
     "steps1": {"local_steps": 1},
     "warm": {"local_start": True},
+    "constant": {"lr_decay": 1.0},
     "relative": {"link_rule": "relative", "methods": ("cycle-gossip",)},
     "relative-steps5": {"link_rule": "relative", "local_steps": 5, "methods": ("cycle-gossip",)},
     "relative-steps1": {"link_rule": "relative", "local_steps": 1, "methods": ("cycle-gossip",)},

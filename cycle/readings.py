@@ -14,7 +14,7 @@ from cycle import metrics, paper
 
 POINTS = ("after", "before")
 SETTING = ("profile", "dataset", "model", "width", "n", "split", "seed")
-PIPELINE = ("local_steps", "local_epochs", "mix_buffers", "participation")  # what both methods have in common
+PIPELINE = ("local_steps", "local_epochs", "lr_decay", "mix_buffers", "participation")  # what both methods have in common
 CIFAR_TABLES = ("noofparticipantsv3-part1", "appendix-n20-results")
 COMPLETE, DYNAMIC = ("DSGD", "Gossip-SGD"), ("CYCle[Gossip]", "CYCle")  # in these tables
 TWOFOLD = 2  # gains "of the same size": neither is more than this many times the other
@@ -82,6 +82,7 @@ def reading_of(record: dict) -> str:
     parts = {
         "slim ResNet": record["model"] == "resnet18",
         "warm-up": options["local_epochs"] > 0,
+        "constant rate": options["lr_decay"] == 1,
         f"mixing every {options['local_steps']} minibatch(es)": options["local_steps"] > 0,
         "relative links": options["link_rule"] == "relative",
         "updates aligned": options["alignment"] == "updates",
