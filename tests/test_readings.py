@@ -17,8 +17,8 @@ FAIR = [69.0, 71.0, 73.0, 70.0, 72.0]  # CYCle: alike in the mean, ordered as al
 
 def record(method, accuracy, before=None, seed=0, **options):
     """What readings look at of a record, accuracies tested after and before mixing."""
-    settings = {"local_epochs": 0, "lr_decay": 0.1, "local_steps": 0, "mix_buffers": True, "participation": 1.0, "topology": "complete",
-                "link_rule": "weight", "alignment": "gradients", "beta": 15.0}  # fmt: skip
+    settings = {"local_epochs": 0, "lr_decay": 0.1, "local_steps": 0, "mix_buffers": True, "participation": 1.0,
+                "topology": "complete", "link_rule": "weight", "alignment": "gradients", "beta": 15.0}  # fmt: skip
     assert set(options) <= set(settings) and set(settings) <= set(Options.__dataclass_fields__)
     points = {"after": accuracy, "before": before or accuracy}
     return {
