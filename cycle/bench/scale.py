@@ -1,0 +1,148 @@
+"""What a round costs as participants come: seconds, bytes and memory against N, and the cost model fitted to them.
+
+`python -m cycle.bench.scale` measures and records results/bench/scale.json, from which the chapter on growth draws.
+"""
+
+import gc
+import itertools
+import json
+import os
+
+import numpy as np
+import torch
+from scipy.optimize import nnls
+
+from cycle import datasets, methods, records
+from cycle.bench.round import _clock
+from cycle.options import Options
+from cycle.participants import Task
+
+SIZES = (2, 4, 8, 16, 32, 64)
+SAMPLES, CLASSES, WIDTH = 20, 10, 256  # digits of each participant; hidden units of its network
+PARAMETERS = 64 * WIDTH + WIDTH + WIDTH * CLASSES + CLASSES
+NEVER = 10**6  # a period that calibrates in round 0 only
+KINDS = {  # of rounds: method, and options that make every round after the first one of that kind
+    "standalone": ("standalone", {}),
+    "vpdl": ("vpdl", {}),
+    "cycle": ("cycle", {"period": NEVER}),
+    "cycle calibrating": ("cycle", {"period": 1}),
+    "complete": ("gossip", {}),
+    "ring": ("gossip", {"topology": "ring"}),
+    "cycle-gossip": ("cycle-gossip", {"period": NEVER}),
+    "cycle-gossip calibrating": ("cycle-gossip", {"period": 1}),
+}
+RECORD = records.RESULTS / "bench" / "scale.json"
+STATE = ("standalone", "vpdl", "complete")  # kinds whose memory is measured; it does not depend on the masks
+
+
+def measure(sizes=SIZES) -> dict[str, float]:
+    """`seconds|kind|N`, `messages|kind|N` and `bytes|kind|N` of one round, `memory|kind|N` in bytes; one thread.
+
+    Of several rounds the fastest is taken, in processor time: what else runs on the machine should not count.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    gc.collect()
+    gc.freeze()  # what is here already holds none of the tensors to be counted, and need not be searched each time
+    try:
+        found = {}
+        for n, kind in itertools.product(sizes, KINDS):
+            for name, value in _round(kind, n, repeats=max(3, 128 // n)).items():
+                found[f"{name}|{kind}|{n}"] = value
+        return found
+    finally:
+        gc.unfreeze()
+        torch.set_num_threads(threads)
+
+
+def _round(kind: str, n: int, repeats: int) -> dict[str, float]:
+    method, changes = KINDS[kind]
+    task = _task(n)
+    options = Options(local_epochs=0, rounds=NEVER, batch_size=SAMPLES, lr=0.01, lr_every=NEVER, **changes)
+    empty = tensor_bytes() if kind in STATE else 0
+    rounds = methods.play(method, task, options)
+    next(rounds)
+    found = []
+    for _ in range(repeats):
+        began = _clock()
+        done = next(rounds)
+        seconds = _clock() - began
+        entries = [entry for entry in done.ledger.entries if entry[0] == done.index]
+        found.append((seconds, len(entries), sum(size for *_, size in entries)))
+    measured = dict(zip(("seconds", "messages", "bytes"), min(found), strict=True))
+    if kind in STATE:
+        measured["memory"] = tensor_bytes() - empty
+    return measured
+
+
+def _task(n: int) -> Task:
+    digits = datasets.load("digits")
+    return Task(digits, [np.arange(i * SAMPLES, (i + 1) * SAMPLES) for i in range(n)], "mlp", seed=0, width=WIDTH)
+
+
+def tensor_bytes() -> int:
+    """Bytes of all tensors that the garbage collector knows, gradients included, each storage once."""
+    gc.collect()
+    storages = {}
+    for thing in gc.get_objects():
+        if issubclass(type(thing), torch.Tensor):
+            for tensor in (thing, thing.grad if thing.is_leaf else None):
+                if tensor is not None:
+                    storage = tensor.untyped_storage()
+                    storages[storage.data_ptr()] = storage.nbytes()
+    return sum(storages.values())
+
+
+def series(measured: dict, name: str, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """The sizes and the values of one measurement, e.g. (seconds, vpdl)."""
+    pairs = [(int(key.split("|")[2]), value) for key, value in measured.items() if key.startswith(f"{name}|{kind}|")]
+    sizes, values = zip(*sorted(pairs), strict=True)
+    return np.array(sizes), np.array(values, dtype=float)
+
+
+def fit(measured: dict, kind: str) -> dict[str, float]:
+    """seconds = participant N + message M for M messages in a round; least squares on relative errors, none negative.
+
+    `r2` is the explained part of the variance, `worst` the largest relative error.
+    """
+    sizes, seconds = series(measured, "seconds", kind)
+    _, messages = series(measured, "messages", kind)
+    design = np.stack([sizes, messages], axis=1)
+    (participant, message), _ = nnls(design / seconds[:, None], np.ones(len(sizes)))
+    modelled = design @ (participant, message)
+    return {
+        "participant": float(participant),
+        "message": float(message),
+        "r2": float(1 - ((seconds - modelled) ** 2).sum() / ((seconds - seconds.mean()) ** 2).sum()),
+        "worst": float(np.abs(modelled / seconds - 1).max()),
+    }
+
+
+def message_bytes(kind: str) -> int:
+    """Bytes of one message: answers are logits for each of the receiver's samples, gossip sends all parameters."""
+    return 4 * (PARAMETERS if KINDS[kind][0] in ("gossip", "cycle-gossip") else SAMPLES * CLASSES)
+
+
+def state_bytes(kind: str) -> int:
+    """What a participant should take: its models (one copy more where it collaborates), gradient, momentum, data."""
+    models = 1 if kind == "standalone" else 2
+    return 4 * PARAMETERS * (models + 2) + SAMPLES * (64 + 8)
+
+
+def memory_slope(measured: dict, kind: str) -> tuple[float, float]:
+    """Bytes a participant, by least squares over N, and r2."""
+    sizes, memory = series(measured, "memory", kind)
+    slope, offset = np.polyfit(sizes, memory, 1)
+    rest = memory - slope * sizes - offset
+    return float(slope), float(1 - (rest**2).sum() / ((memory - memory.mean()) ** 2).sum())
+
+
+def main() -> None:
+    load = os.getloadavg()
+    origin = records.provenance(datasets.default_device()) | {"command": "python -m cycle.bench.scale"}
+    content = {"measured": measure(), "load": load, "provenance": origin}
+    records.write_atomically(RECORD, lambda file: file.write(json.dumps(content, indent=1).encode()))
+
+
+if __name__ == "__main__":
+    main()
