@@ -11,7 +11,7 @@ import torch
 
 from cycle import datasets, experiments, ranks, records, runs, tables
 
-BENCHMARKS = ("round", "theory", "fhe")
+BENCHMARKS = ("round", "scale", "theory", "fhe")
 
 
 def _names(text: str) -> list[str]:

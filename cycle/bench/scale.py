@@ -20,6 +20,7 @@ from cycle.participants import Task
 SIZES = (2, 4, 8, 16, 32, 64)
 SAMPLES, CLASSES, WIDTH = 20, 10, 256  # digits of each participant; hidden units of its network
 PARAMETERS = 64 * WIDTH + WIDTH + WIDTH * CLASSES + CLASSES
+BUDGET = 0.6  # seconds of rounds of one kind and size; at least three rounds
 NEVER = 10**6  # a period that calibrates in round 0 only
 KINDS = {  # of rounds: method, and options that make every round after the first one of that kind
     "standalone": ("standalone", {}),
@@ -47,7 +48,7 @@ def measure(sizes=SIZES) -> dict[str, float]:
     try:
         found = {}
         for n, kind in itertools.product(sizes, KINDS):
-            for name, value in _round(kind, n, repeats=max(3, 128 // n)).items():
+            for name, value in _round(kind, n).items():
                 found[f"{name}|{kind}|{n}"] = value
         return found
     finally:
@@ -55,7 +56,7 @@ def measure(sizes=SIZES) -> dict[str, float]:
         torch.set_num_threads(threads)
 
 
-def _round(kind: str, n: int, repeats: int) -> dict[str, float]:
+def _round(kind: str, n: int) -> dict[str, float]:
     method, changes = KINDS[kind]
     task = _task(n)
     options = Options(local_epochs=0, rounds=NEVER, batch_size=SAMPLES, lr=0.01, lr_every=NEVER, **changes)
@@ -63,7 +64,7 @@ def _round(kind: str, n: int, repeats: int) -> dict[str, float]:
     rounds = methods.play(method, task, options)
     next(rounds)
     found = []
-    for _ in range(repeats):
+    while len(found) < 3 or sum(seconds for seconds, *_ in found) < BUDGET:
         began = _clock()
         done = next(rounds)
         seconds = _clock() - began
