@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from cycle import plots, records, tables
@@ -108,3 +109,9 @@ def by_option(name: str, profile: str, method: str, *options: str) -> pd.DataFra
             label = f"{run.method} {run.variant}".strip()
             rows.append({"N": run.n, "split": run.split, "method": label, "seed": run.seed} | settings)
     return pd.DataFrame(rows).merge(frame, on=["N", "split", "method", "seed"]) if rows else pd.DataFrame()
+
+
+def recorded(frame: pd.DataFrame, name: str, profile: str, digits: int = 2) -> HTML:
+    """A table made from records with the line on where they come from; that line alone where there are none."""
+    table = plots.table(frame, digits).data if len(frame) else ""
+    return HTML(table + plots.provenance(name, profile).data)

@@ -32,6 +32,7 @@ def reports(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> 
                 "CGS": report.cgs,
                 "min gain": report.min_gain,
                 "losers": report.losers,
+                "Pearson": report.correlation,
                 "messages": sent / possible if possible else np.nan,
                 "minutes": record["seconds"] / 60,
             }

@@ -1,0 +1,58 @@
+"""Every table and figure of the paper has a counterpart: an experiment, a section or a figure of this book."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from cycle import experiments, paper
+
+BOOK = Path(__file__).resolve().parent.parent / "book"
+
+
+def places(page: str) -> set[str]:
+    """Headings and figure names of a page."""
+    text = (BOOK / f"{page}.md").read_text(encoding="utf-8")
+    headings = re.findall(
+        r"^#{1,4} (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
+    return {heading.strip() for heading in headings} | set(re.findall(r"^    name: (fig-\S+)$", text, re.MULTILINE))
+
+
+def problems(label) -> list[str]:
+    """What is wrong with the counterpart of one label."""
+    found = [f"no experiment {name}" for name in label.experiments.split() if name not in experiments.EXPERIMENTS]
+    if not label.page or not (BOOK / f"{label.page}.md").exists():
+        return [*found, f"no page {label.page!r}"]
+    return (
+        found if label.place in places(label.page) else [*found, f"nothing called {label.place!r} in {label.page}.md"]
+    )
+
+
+def test_the_paper_has_thirteen_table_and_thirty_seven_figure_labels():
+    labels = paper.labels()
+    assert labels["kind"].value_counts().to_dict() == {"figure": 37, "table": 13}
+    assert labels["label"].is_unique and (labels["label"].str[:3] == labels["kind"].str[:3]).all()
+
+
+@pytest.mark.parametrize("label", list(paper.labels().itertuples()), ids=lambda label: label.label)
+def test_every_label_has_a_counterpart(label):
+    assert not problems(label)
+
+
+def test_a_label_without_counterpart_is_noticed():
+    label = next(paper.labels().itertuples())
+    assert problems(label._replace(place="fig-nowhere")) and problems(label._replace(page="nowhere"))
+    assert problems(label._replace(experiments="cifar11"))
+
+
+def test_every_printed_table_belongs_to_a_label():
+    named = {name for names in paper.labels()["tables"] for name in names.split()}
+    assert named == set(paper.tables()["table"])
+
+
+def test_an_experiment_says_which_tables_it_is_for():
+    """The labels and the experiments name the same tables."""
+    for label in paper.labels().itertuples():
+        for table in label.tables.split():
+            assert any(table in experiments.EXPERIMENTS[name].paper for name in label.experiments.split()), label.label
