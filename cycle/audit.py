@@ -156,7 +156,7 @@ def flippers(values: pd.DataFrame) -> pd.DataFrame:
             one, two = (study[method, "P5"] for study in studies)
             error = np.sqrt(sum(part * (100 - part) for part in (one, two)) / 2000)
             if abs(one - two) > 4 * error:
-                where = f"free-rider tables, {method}: P5 alone, and beside P4"
+                where = f"free-rider tables, {method}: P5 as the only flipper, and beside P4"
                 rows.append((where, f"{one:.2f}", f"{two:.2f}, {abs(one - two) / error:.0f} standard errors apart"))
     return _table("flippers", rows, "one and two flippers are run with the same kind of flip")
 
