@@ -13,7 +13,7 @@ from cycle.bench import scale
 def measured():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scale, "BUDGET", 0.02)
-        return scale.measure(sizes=(2, 3, 5))
+        return scale.measure(sizes=(2, 3, 5), populations=(40,))
 
 
 def test_bytes_are_messages_times_the_size_of_one(measured):
@@ -34,6 +34,12 @@ def test_messages_of_a_round(measured, kind, expected):
 def test_calibrations_add_everybodys_gradient(measured):
     models = scale.series(measured, "messages", "cycle-gossip calibrating")[1] - np.array([2, 6, 20])
     assert ((0 <= models) & (models <= [2, 6, 20])).all()
+
+
+def test_with_twenty_present_twenty_exchange(measured):
+    assert measured["messages|complete, 20 present|40"] == 20 * 19
+    assert measured["messages|cycle-gossip, 20 present|40"] < 2 * 20
+    assert measured["memory|complete, 20 present|40"] == pytest.approx(40 * scale.state_bytes("complete"), rel=0.3)
 
 
 def test_memory_is_models_gradient_momentum_and_data(measured):
@@ -61,8 +67,14 @@ def test_fit_recovers_the_costs_it_was_made_from():
     assert scale.fit(made(1e-3, 0.0), "vpdl")["message"] == pytest.approx(0, abs=1e-12)
 
 
+def test_bookkeeping_is_the_part_that_grows_with_the_square_of_the_population():
+    label = "complete, 20 present"
+    found = {f"seconds|{label}|{n}": 0.02 + 3e-8 * n**2 for n in scale.POPULATIONS}
+    assert scale.bookkeeping(found) == pytest.approx(3e-8)
+
+
 def test_the_recorded_measurement_is_whole_and_says_where_it_came_from():
     record = json.loads(scale.RECORD.read_text())
-    assert {key.split("|")[1] for key in record["measured"]} == set(scale.KINDS)
+    assert {key.split("|")[1] for key in record["measured"]} == set(scale.KINDS) | set(scale.PARTIAL)
     assert scale.series(record["measured"], "seconds", "vpdl")[0].tolist() == list(scale.SIZES)
     assert {"commit", "command", "hardware", "date", "torch"} <= set(record["provenance"])

@@ -32,14 +32,16 @@ KINDS = {  # of rounds: method, and options that make every round after the firs
     "cycle-gossip": ("cycle-gossip", {"period": NEVER}),
     "cycle-gossip calibrating": ("cycle-gossip", {"period": 1}),
 }
+PRESENT, POPULATIONS = 20, (100, 300, 1000)  # partial participation, measured for gossip
+PARTIAL = {"complete, 20 present": "complete", "cycle-gossip, 20 present": "cycle-gossip"}
 RECORD = records.RESULTS / "bench" / "scale.json"
 STATE = ("standalone", "vpdl", "complete")  # kinds whose memory is measured; it does not depend on the masks
 
 
-def measure(sizes=SIZES) -> dict[str, float]:
+def measure(sizes=SIZES, populations=POPULATIONS) -> dict[str, float]:
     """`seconds|kind|N`, `messages|kind|N` and `bytes|kind|N` of one round, `memory|kind|N` in bytes; one thread.
 
-    Of several rounds the fastest is taken, in processor time: what else runs on the machine should not count.
+    Everybody is present at `sizes`, 20 at `populations`. Of several rounds the fastest is taken, in processor time: what else runs on the machine should not count.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -48,18 +50,20 @@ def measure(sizes=SIZES) -> dict[str, float]:
     try:
         found = {}
         for n, kind in itertools.product(sizes, KINDS):
-            for name, value in _round(kind, n).items():
-                found[f"{name}|{kind}|{n}"] = value
+            found |= {f"{name}|{kind}|{n}": value for name, value in _round(kind, n).items()}
+        for n, (label, kind) in itertools.product(populations, PARTIAL.items()):
+            partial = _round(kind, n, participation=PRESENT / n)
+            found |= {f"{name}|{label}|{n}": value for name, value in partial.items()}
         return found
     finally:
         gc.unfreeze()
         torch.set_num_threads(threads)
 
 
-def _round(kind: str, n: int) -> dict[str, float]:
+def _round(kind: str, n: int, **more) -> dict[str, float]:
     method, changes = KINDS[kind]
     task = _task(n)
-    options = Options(local_epochs=0, rounds=NEVER, batch_size=SAMPLES, lr=0.01, lr_every=NEVER, **changes)
+    options = Options(local_epochs=0, rounds=NEVER, batch_size=SAMPLES, lr=0.01, lr_every=NEVER, **changes, **more)
     empty = tensor_bytes() if kind in STATE else 0
     rounds = methods.play(method, task, options)
     next(rounds)
@@ -78,7 +82,8 @@ def _round(kind: str, n: int) -> dict[str, float]:
 
 def _task(n: int) -> Task:
     digits = datasets.load("digits")
-    return Task(digits, [np.arange(i * SAMPLES, (i + 1) * SAMPLES) for i in range(n)], "mlp", seed=0, width=WIDTH)
+    rows = np.arange(n * SAMPLES) % len(digits.train_labels)  # in a large population some hold the same digits
+    return Task(digits, list(rows.reshape(n, SAMPLES)), "mlp", seed=0, width=WIDTH)
 
 
 def tensor_bytes() -> int:
@@ -117,6 +122,12 @@ def fit(measured: dict, kind: str) -> dict[str, float]:
         "r2": float(1 - ((seconds - modelled) ** 2).sum() / ((seconds - seconds.mean()) ** 2).sum()),
         "worst": float(np.abs(modelled / seconds - 1).max()),
     }
+
+
+def bookkeeping(measured: dict, label: str = "complete, 20 present") -> float:
+    """Seconds for each pair of the population, present or not: the matrices [N, N] of a round; by least squares."""
+    sizes, seconds = series(measured, "seconds", label)
+    return float(np.polyfit(sizes.astype(float) ** 2, seconds, 1)[0])
 
 
 def message_bytes(kind: str) -> int:
