@@ -2,6 +2,7 @@
 """One command for everything: sets up .venv by itself (standard library only), then does what you ask.
 
 python3 run.py book      execute the chapters and build the book into _build/html
+python3 run.py pdf       the same as one file, _build/cycle-book.pdf (needs Chromium or Chrome, no LaTeX)
 python3 run.py test      build the book, then run all tests: every chapter (pytest --nbval), every page in a browser
 python3 run.py accept    execute the chapters and store their outputs (after a change that should change them)
 python3 run.py serve     show the built book on http://localhost:8000
@@ -65,17 +66,32 @@ def python(*arguments, **options) -> int:
     return subprocess.run([str(PYTHON), *arguments], cwd=ROOT, **options).returncode
 
 
-def book() -> int:
-    """Build the book; drop the cache of executed chapters when the code or the records under them changed."""
-    build, beneath = ROOT / "_build", digest("cycle/**/*", "results/**/*.json", "requirements.txt")
-    stamp = build / "beneath.txt"
-    if build.exists() and not stamped(stamp, beneath):
-        shutil.rmtree(build)
+def build(builder: str) -> int:
+    """Run Jupyter Book; drop the cache of executed chapters when the code or the records under them changed."""
+    place, beneath = ROOT / "_build", digest("cycle/**/*", "results/**/*.json", "requirements.txt")
+    stamp = place / "beneath.txt"
+    if place.exists() and not stamped(stamp, beneath):
+        shutil.rmtree(place)
     jupyter_book = "import sys; from jupyter_book.cli.main import main; sys.exit(main())"
-    code = python("-c", jupyter_book, "build", ".", "-W", "-n", "--keep-going")
+    code = python("-c", jupyter_book, "build", ".", "-W", "-n", "--keep-going", "--builder", builder)
     if code == 0:
         stamp.write_text(beneath)
-        print(f"\nThe book is ready: open {(build / 'html' / 'index.html').as_uri()}")
+    return code
+
+
+def book() -> int:
+    code = build("html")
+    if code == 0:
+        print(f"\nThe book is ready: open {(ROOT / '_build' / 'html' / 'index.html').as_uri()}")
+    return code
+
+
+def pdf() -> int:
+    """Build the book as one page and have a browser print it."""
+    page, file = ROOT / "_build" / "singlehtml" / "book" / "introduction.html", ROOT / "_build" / "cycle-book.pdf"
+    code = build("singlehtml") or python("book/pdf.py", str(page), str(file))
+    if code == 0:
+        print(f"\nThe book is ready: open {file.as_uri()}")
     return code
 
 
@@ -113,7 +129,7 @@ def address(new: str) -> int:
     return 0
 
 
-VERBS = {"book": book, "test": test, "accept": accept, "serve": serve, "setup": lambda: 0}
+VERBS = {"book": book, "pdf": pdf, "test": test, "accept": accept, "serve": serve, "setup": lambda: 0}
 
 
 def main() -> None:

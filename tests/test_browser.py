@@ -1,7 +1,7 @@
 """Every built page, opened from disk in a real Chromium: quiet, typeset, legible in light and dark and on a phone."""
 
 import io
-import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,12 +9,17 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "book"))
+
+import pdf  # noqa: E402 (the script beside the chapters)
+
 HTML = ROOT / "_build" / "html"
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 PAGES = [f"book/{path.stem}" for path in sorted((ROOT / "book").glob("*.md"))] + ["genindex", "search"]
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium or Chrome on this machine (apt install chromium)")
+pytestmark = pytest.mark.skipif(
+    pdf.BROWSER is None, reason="no Chromium or Chrome on this machine (apt install chromium)"
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +28,7 @@ def browser():
         pytest.fail("there is no built book to look at: python3 run.py book")
     flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=BROWSER, args=flags)
+        chromium = playwright.chromium.launch(executable_path=pdf.BROWSER, args=flags)
         yield chromium
         chromium.close()
 

@@ -1,0 +1,39 @@
+"""The PDF, printed by a browser."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "book"))
+
+import pdf  # noqa: E402 (the script beside the chapters)
+
+HTML = ROOT / "_build" / "html"
+
+
+@pytest.mark.skipif(pdf.BROWSER is None, reason="no Chromium or Chrome on this machine (apt install chromium)")
+def test_a_chapter_prints(tmp_path):
+    """The whole book goes the same way (python3 run.py pdf); one chapter with maths, sliders and tables shows it."""
+    if not (HTML / "index.html").exists():
+        pytest.fail("there is no built book to look at: python3 run.py book")
+    file = tmp_path / "chapter.pdf"
+    pdf.print_pdf(HTML / "book" / "fairness.html", file)
+    printed = PdfReader(file)
+    text = "\n".join(page.extract_text() for page in printed.pages)
+    assert len(printed.pages) > 5 and printed.outline
+    assert "A better fairness metric" in text and "collaboration gain" in text
+    assert sum(len(page.images) for page in printed.pages) >= 2
+    for button in ("Show code cell source", "Ctrl", "Previous"):
+        assert button not in text
+    assert "after_1 60" in text and "\\frac" not in text  # the slider's value; no maths in TeX
+
+
+def test_the_single_page_links_into_itself(tmp_path):
+    page = tmp_path / "book" / "introduction.html"
+    page.parent.mkdir()
+    page.write_text('<a href="book/introduction.html#term-x"></a><a href="#y"></a>')
+    whole = pdf.single(page)
+    assert whole.parent == tmp_path and whole.read_text() == '<a href="#term-x"></a><a href="#y"></a>'
