@@ -116,9 +116,22 @@ def inventory(results: Path = RESULTS) -> pd.DataFrame:
                     "what": experiment.title,
                     "profile": profile,
                     "runs a seed": needed,
+                    "seeds": len(seeds),
                     "recorded": len(found),
                     "complete seeds": complete,
                     "hours": round(sum(record["seconds"] for record in found) / 3600, 1),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def coverage(results: Path = RESULTS) -> pd.DataFrame:
+    """The inventory in short: how many runs of each experiment are recorded at each scale, of how many seeds."""
+    rows = {}
+    for entry in inventory(results).to_dict("records"):
+        row = rows.setdefault(entry["experiment"], {"experiment": entry["experiment"], "what": entry["what"]})
+        seeds = entry["seeds"]
+        row[entry["profile"]] = (
+            f"{entry['recorded']} of {entry['runs a seed'] * seeds}, {seeds} seed(s)" if seeds else "not run"
+        )
+    return pd.DataFrame(rows.values())
