@@ -41,7 +41,8 @@ STATE = ("standalone", "vpdl", "complete")  # kinds whose memory is measured; it
 def measure(sizes=SIZES, populations=POPULATIONS) -> dict[str, float]:
     """`seconds|kind|N`, `messages|kind|N` and `bytes|kind|N` of one round, `memory|kind|N` in bytes; one thread.
 
-    Everybody is present at `sizes`, 20 at `populations`. Of several rounds the fastest is taken, in processor time: what else runs on the machine should not count.
+    Everybody is present at `sizes`, 20 at `populations`. Of several rounds the fastest is taken, in processor time:
+    what else runs on the machine should not count.
     """
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
