@@ -71,3 +71,20 @@ def test_chapters_link_the_words_of_the_glossary(name):
     entries = set(re.findall(r"^([A-Za-z][^\n]*)\n  \S", (BOOK / "glossary.md").read_text(encoding="utf-8"), re.M))
     linked = re.findall(r"\{term\}`(?:[^`<]*<)?([^`>]+)>?`", (BOOK / f"{name}.md").read_text(encoding="utf-8"))
     assert set(linked) <= entries and len(set(linked)) >= 5
+
+
+@pytest.mark.parametrize("chapter", sorted(page.stem for page in BOOK.glob("*.ipynb")))
+def test_chapters_begin_with_what_you_will_know_and_how_long_it_takes(chapter):
+    text = (BOOK / f"{chapter}.md").read_text(encoding="utf-8").split("```{code-cell}")[0]
+    block = re.search(r":::\{admonition\} What you will know afterwards\n(.*?)\n:::", text, re.S)[1]
+    assert len(re.findall(r"^- ", block, re.M)) >= 3 and re.search(r"\d s\b|second|minute", block)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_main_chapters_end_with_exercises_and_folded_solutions(name):
+    """Three or more; a solution is a dropdown, or a folded cell that asserts what it claims."""
+    text = (BOOK / f"{name}.md").read_text(encoding="utf-8")
+    exercises = re.split(r":::\{admonition\} Exercise \d", text)[1:]
+    assert len(exercises) >= 3 and all(":class: dropdown" in part or "hide-cell" in part for part in exercises)
+    cells = re.findall(r"```\{code-cell\} ipython3\n:tags: \[hide-cell\]\n(.*?)```", text, re.S)
+    assert cells and all("assert " in cell for cell in cells)
