@@ -27,6 +27,16 @@ def test_every_public_module_is_on_the_api_page_once():
     assert sorted(listed) == sorted(public_modules())
 
 
+def test_the_api_page_lists_a_module_after_those_it_imports():
+    listed = re.findall(r"automodule:: (\S+)", (BOOK / "api.md").read_text())
+    for number, module in enumerate(listed):
+        source = ROOT / (module.replace(".", "/") + ".py")
+        found = re.findall(r"^from (cycle[\w.]*) import ([\w, ]+)", source.read_text(), re.M) if source.exists() else []
+        imported = {f"{package}.{name.strip()}" for package, names in found for name in names.split(",")}
+        imported |= {package for package, _ in found}
+        assert not imported & set(listed[number + 1 :]), f"{module} stands before what it imports"
+
+
 def test_docstrings_are_plain_text_with_code():
     lines = ["Rows of |x| and *all* of `a_b`."]
     docstrings.as_plain_text(None, "function", "cycle.some", None, None, lines)
