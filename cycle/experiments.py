@@ -217,7 +217,7 @@ EXPERIMENTS = {
     "gossip-readings": Experiment(
         "Which reading of Gossip-SGD fits the printed rows: CIFAR-10",
         ("noofparticipantsv3-part1",),
-        ("dirichlet-0.5", "homogeneous"),
+        ("dirichlet-0.5",),
         methods=GOSSIP,
         model="cnn",
         variants=READINGS,
