@@ -51,8 +51,17 @@ def source(*functions) -> Markdown:
 def table(frame, digits: int = 2) -> HTML:
     """A data frame as a plain table without its index; floats with `digits` decimals, nothing for NaN."""
     text = frame.to_html(index=False, border=0, float_format=lambda value: f"{value:.{digits}f}", na_rep="")
-    text = re.sub("<td>(?=[^<]{25})", '<td class="long">', text)  # sentences may wrap, names and values may not
+    kinds = itertools.cycle([_kind(column) for _, column in frame.items()])  # the header row and then every other
+    text = re.sub("<(t[hd])>", lambda cell: f'<{cell[1]} class="{next(kinds)}">', text)
     return HTML(f'<div class="cycle-table">{text}</div>')
+
+
+def _kind(column) -> str:
+    """How a column is set: sentences may wrap, words stand to the left, numbers to the right."""
+    texts = [value for value in column if isinstance(value, str)]
+    if any(len(text) > 24 for text in texts):
+        return "sentences"
+    return "words" if any(text[:1].isalpha() for text in texts) else "numbers"
 
 
 def provenance(name: str, profile: str) -> HTML:
