@@ -1,5 +1,7 @@
 """The figures of the evidence chapters, drawn from records: gains, reputations, radar plots, the trade-off."""
 
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -8,12 +10,13 @@ from matplotlib.figure import Figure
 
 from cycle import plots, records, tables
 from cycle.plots import COLOURS
+from cycle.records import RESULTS
 
 
-def gains(name: str, profile: str, methods=None) -> pd.DataFrame:
+def gains(name: str, profile: str, methods=None, results: Path = RESULTS) -> pd.DataFrame:
     """One row for each split and method: every participant's gain, mean over the seeds recorded."""
     groups: dict[tuple, list] = {}
-    for run, record in records.read(name, profile):
+    for run, record in records.read(name, profile, results=results):
         method = f"{run.method} {run.variant}".strip()
         if record["standalone"] and run.method != "standalone" and (methods is None or method in methods):
             key = (run.n, run.split, method)
@@ -80,9 +83,9 @@ def radar(ax, accuracies: dict[str, np.ndarray]) -> None:
     ax.legend(loc="upper left", bbox_to_anchor=(1.05, 1))
 
 
-def tradeoff_points(names, profile: str) -> pd.DataFrame:
+def tradeoff_points(names, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     """MCG and CGS (1/N) of every split and method, mean over seeds, over several experiments."""
-    frame = pd.concat([tables.reports(name, profile) for name in names], ignore_index=True)
+    frame = pd.concat([tables.reports(name, profile, results) for name in names], ignore_index=True)
     if frame.empty:
         return frame
     frame = frame[frame["method"] != "standalone"].drop_duplicates(["split", "method", "seed"])
@@ -99,11 +102,11 @@ def tradeoff(ax, points: pd.DataFrame) -> None:
     ax.legend(ncols=2)
 
 
-def by_option(name: str, profile: str, method: str, *options: str) -> pd.DataFrame:
+def by_option(name: str, profile: str, method: str, *options: str, results: Path = RESULTS) -> pd.DataFrame:
     """Reports of a method's variants with the values of the options that set them apart, one row a run."""
-    frame = tables.reports(name, profile)
+    frame = tables.reports(name, profile, results)
     rows = []
-    for run, _ in records.read(name, profile) if not frame.empty else ():
+    for run, _ in records.read(name, profile, results=results) if not frame.empty else ():
         if run.method == method:
             settings = {option: getattr(run.options, option) for option in options}
             label = f"{run.method} {run.variant}".strip()

@@ -76,6 +76,7 @@ def verdicts(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFram
             if key not in read:
                 read[key] = trials(claim.experiments, profile, results)
             cases = claim.check(read[key])
+            against = [name for name, held in cases if not held]
             rows.append(
                 {
                     "chapter": claim.chapter,
@@ -86,7 +87,7 @@ def verdicts(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFram
                     "cases": len(cases),
                     "in favour": sum(held for _, held in cases),
                     "verdict": judge(cases, claim.share),
-                    "against": "; ".join(name for name, held in cases if not held),
+                    "against": "; ".join(against) if len(against) < len(cases) else "all" * bool(cases),
                 }
             )
     return pd.DataFrame(rows)
