@@ -14,7 +14,7 @@ from cycle import metrics, paper
 
 POINTS = ("after", "before")
 SETTING = ("profile", "dataset", "model", "width", "n", "split", "seed")
-PIPELINE = ("local_steps", "local_epochs", "lr_decay", "mix_buffers", "participation")  # what both methods have in common
+PIPELINE = ("local_steps", "local_epochs", "lr_decay", "mix_buffers", "participation")  # common to both methods
 CIFAR_TABLES = ("noofparticipantsv3-part1", "appendix-n20-results")
 COMPLETE, DYNAMIC = ("DSGD", "Gossip-SGD"), ("CYCle[Gossip]", "CYCle")  # in these tables
 TWOFOLD = 2  # gains "of the same size": neither is more than this many times the other
@@ -83,7 +83,8 @@ def reading_of(record: dict) -> str:
         "slim ResNet": record["model"] == "resnet18",
         "warm-up": options["local_epochs"] > 0,
         "constant rate": options["lr_decay"] == 1,
-        f"mixing every {options['local_steps']} minibatch(es)": options["local_steps"] > 0,
+        "mixing every minibatch": options["local_steps"] == 1,
+        f"mixing every {options['local_steps']} minibatches": options["local_steps"] > 1,
         "relative links": options["link_rule"] == "relative",
         "updates aligned": options["alignment"] == "updates",
         "buffers local": not options["mix_buffers"],
@@ -112,6 +113,21 @@ def cases(records: list[dict]) -> list[dict]:
             case |= {"alone": float(np.std(record["standalone"]))}
             found.append(case | {"messages": record["messages"]["sent"] / other["messages"]["sent"]})
     return found
+
+
+def course(records: list[dict]) -> pd.DataFrame:
+    """Mean accuracy and Pearson (B, A) at every tested round of every gossip record, after and before its mixing."""
+    rows = []
+    for record in records:
+        if record["method"] not in ("gossip", "cycle-gossip") or record["standalone"] is None:
+            continue
+        for entry in record["curve"]:
+            for point, accuracy in entry.get("points", {}).items():
+                row = {key: record[key] for key in ("method", "split", "n", "seed")}
+                row |= {"reading": reading_of(record), "round": entry["round"], "tested": point}
+                correlation = metrics.pearson(record["standalone"], accuracy)[0]
+                rows.append(row | {"accuracy": float(np.mean(accuracy)), "Pearson": correlation})
+    return pd.DataFrame(rows)
 
 
 def _partner(record):

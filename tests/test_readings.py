@@ -122,6 +122,23 @@ def test_effects_are_differences_on_the_same_seeds():
     assert readings.effects([]).empty
 
 
+def test_course_follows_both_points_through_the_rounds():
+    one = record("gossip", AGREED, before=FAIR)
+    early = {"round": 4, "accuracy": ALONE, "points": {"after": [30.0] * 5, "before": ALONE}}
+    frame = readings.course([one | {"curve": [early, *one["curve"]]}, record("standalone", ALONE)])
+    frame = frame.set_index(["round", "tested"])
+    assert frame.loc[(4, "after"), "accuracy"] == 30 and np.isnan(frame.loc[(4, "after"), "Pearson"])
+    assert frame.loc[(4, "before"), "Pearson"] == pytest.approx(1)
+    assert frame.loc[(29, "before"), "accuracy"] == np.mean(FAIR) and len(frame) == 4
+
+
+@pytest.mark.parametrize("steps, name", [(1, "mixing every minibatch"), (5, "mixing every 5 minibatches")])
+def test_readings_are_named_by_what_differs(steps, name):
+    assert readings.reading_of(record("gossip", AGREED, local_steps=steps)) == name
+    slim = record("gossip", AGREED, local_steps=steps, mix_buffers=False) | {"model": "resnet18"}
+    assert readings.reading_of(slim) == f"slim ResNet, {name}, buffers local"
+
+
 def test_correlations_say_nothing_among_equals():
     equal = [one | {"split": "homogeneous"} for one in FITTING]
     found = verdicts(equal)
