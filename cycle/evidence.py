@@ -156,6 +156,15 @@ def rich_rise_poor_fall(first: int) -> Callable[[Trial], bool]:
     return holds
 
 
+def equals_converge(first: int) -> Callable[[Trial], bool]:
+    """The reputations of the others, who hold equal shares, are closer together at the last calibration."""
+
+    def holds(trial):
+        return np.ptp(trial.received(-1)[first:]) < np.ptp(trial.received(0)[first:])
+
+    return holds
+
+
 def scores_fall(trial: Trial) -> bool:
     """The mean reputation is lower at the last calibration than at the first."""
     return np.nanmean(trial.reputation(-1)) < np.nanmean(trial.reputation(0))
