@@ -241,14 +241,17 @@ def conclude(judged: pd.DataFrame, checks=TRAITS) -> pd.DataFrame:
 
 
 def numbers(found: list[dict]) -> pd.DataFrame:
-    """Mean and, from two seeds on, sample deviation over the seeds for each split, reading and point."""
+    """Mean and, from two seeds on, sample deviation over the seeds for each split, reading and point; p is the mean."""
     rows = []
     for (n, split, reading, point), group in _grouped(found, "n", "split", "reading", "tested").items():
         row = {"N": n, "split": split, "reading": reading, "tested": point, "seeds": len(group)}
-        for who in ("complete", "cycle"):
-            for measure, digits in (("MCG", 1), ("CGS", 1), ("Pearson", 2), ("p", 2), ("losers", 1)):
-                values = [case[who][measure] for case in group]
-                row[f"{who} {measure}"] = spread_text(values, digits)
+        for who, name in (("complete", "complete"), ("cycle", "CYCle")):
+            values = {key: [case[who][key] for case in group] for key in ("MCG", "CGS", "Pearson", "p", "losers")}
+            row |= {f"{name} {key}": spread_text(values[key], 1) for key in ("MCG", "CGS")}
+            row[f"{name} Pearson (p)"] = spread_text(values["Pearson"], 2)
+            if np.isfinite(values["p"]).all():
+                row[f"{name} Pearson (p)"] += f" ({np.mean(values['p']):.2f})"
+            row[f"{name} losers"] = f"{np.mean(values['losers']):.1f}"
         rows.append(row | {"messages": f"{100 * np.mean([case['messages'] for case in group]):.0f} %"})
     return pd.DataFrame(rows)
 

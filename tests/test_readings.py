@@ -102,8 +102,9 @@ def test_points_seeds_and_readings_stay_apart():
     concluded = readings.conclude(judged.reset_index()).set_index(["reading", "tested"])["conclusion"]
     assert concluded[("as printed", "after")] == "possible"
     table = readings.numbers(readings.cases(records)).set_index(["reading", "tested"])
-    assert table.loc[("as printed", "after"), "complete Pearson"] == "undefined"
-    assert table.loc[("as printed", "after"), "cycle MCG"] == "21.0 ± 0.0" and table["seeds"].tolist() == [2, 2, 1, 1]
+    assert table.loc[("as printed", "after"), "complete Pearson (p)"] == "undefined"
+    assert table.loc[("as printed", "before"), "CYCle Pearson (p)"] == "1.00 ± 0.00 (0.00)"
+    assert table.loc[("as printed", "after"), "CYCle MCG"] == "21.0 ± 0.0" and table["seeds"].tolist() == [2, 2, 1, 1]
 
 
 def test_effects_are_differences_on_the_same_seeds():
