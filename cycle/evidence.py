@@ -212,19 +212,22 @@ def score_by_flippers(trial: Trial) -> np.ndarray:
 
 
 def falls_with_rate(found: list[Trial]) -> list[Case]:
-    """The flippers' mean reputation, over all calibrations, falls from each flip rate to the next."""
+    """The flippers' mean reputation, over all calibrations, falls from each flip rate to the next, from 0 on."""
+
+    def standing(trial, who):
+        series = [trial.received(number) for number in range(len(trial.record["reputation"]))]
+        return np.mean(series, axis=0)[who].mean()
+
     cases = []
     for variants in grouped(found, "cycle").values():
         for count in (1, 2):
-            by_rate = {}
-            for trial in variants.values():
-                if len(flippers(trial)) == count:
-                    series = [trial.received(number) for number in range(len(trial.record["reputation"]))]
-                    by_rate[max(flippers(trial).values())] = np.mean(series, axis=0)[list(flippers(trial))].mean()
+            flipped = [trial for trial in variants.values() if len(flippers(trial)) == count]
+            by_rate = {max(flippers(trial).values()): standing(trial, list(flippers(trial))) for trial in flipped}
+            if flipped and "" in variants:
+                by_rate[0.0] = standing(variants[""], list(flippers(flipped[0])))
             ordered = sorted(by_rate)
             for low, high in zip(ordered, ordered[1:], strict=False):
-                name = f"{next(iter(variants.values()))}, {count} flip, {low} to {high}"
-                cases.append((name, bool(by_rate[high] < by_rate[low])))
+                cases.append((f"{flipped[0]}, {count} flip, {low} to {high}", bool(by_rate[high] < by_rate[low])))
     return cases
 
 

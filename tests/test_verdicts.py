@@ -103,7 +103,8 @@ def test_free_riders_are_judged_by_who_flips(tmp_path):
     matrix = np.full((5, 5), 0.5)
     matrix[:, 4] = 0
     scores = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}, {"round": 5, "matrix": matrix.tolist()}]
-    write(tmp_path, "free-riders", [2] * 5, split="homogeneous")
+    clean = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}]
+    write(tmp_path, "free-riders", [2] * 5, split="homogeneous", reputation=clean)
     for rate in (0.2, 1.0):
         gains = [1, 1, 1, 1, -20 * rate]
         write(tmp_path, "free-riders", gains, variant=f"flip{rate}x1", split="homogeneous", reputation=scores)
@@ -114,7 +115,7 @@ def test_free_riders_are_judged_by_who_flips(tmp_path):
     assert counted["at rate 1.0 it ends below 0.05"] == "0/1"
     assert counted["the honest gain less on average than with clean labels"] == "2/2"
     assert counted["every flipper gains less than every honest participant"] == "2/2"
-    assert counted["the flippers' mean reputation falls from each rate to the next"] == "0/1"
+    assert counted["the flippers' mean reputation falls from each rate to the next"] == "1/2"  # 0 to 0.2, not on to 1.0
 
 
 def test_the_grid_of_thresholds(tmp_path):
