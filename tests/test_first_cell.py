@@ -51,6 +51,14 @@ def test_the_packages_are_those_of_the_module():
     assert prepare.missing() == []
 
 
+def test_binder_has_the_same_torch():
+    pins = (ROOT / "requirements.txt").read_text().split()
+    binder = (ROOT / ".binder" / "requirements.txt").read_text().split()
+    builds = [word for word in binder if word.endswith("+cpu")]
+    assert len(builds) == 2 and all(word.removesuffix("+cpu") in pins for word in builds)
+    assert (ROOT / ".binder" / "runtime.txt").read_text().strip() == "python-3.11"
+
+
 def test_only_what_is_missing_is_installed_with_its_pin(monkeypatch, capsys):
     calls = []
     found = prepare.importlib.util.find_spec
