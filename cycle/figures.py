@@ -114,7 +114,8 @@ def by_option(name: str, profile: str, method: str, *options: str, results: Path
     return pd.DataFrame(rows).merge(frame, on=["N", "split", "method", "seed"]) if rows else pd.DataFrame()
 
 
-def recorded(frame: pd.DataFrame, name: str, profile: str, digits: int = 2) -> HTML:
-    """A table made from records with the line on where they come from; that line alone where there are none."""
+def recorded(frame: pd.DataFrame, names: str | tuple[str, ...], profile: str, digits: int = 2) -> HTML:
+    """A table made from records, with a line for each experiment on where they come from; no table without records."""
     table = plots.table(frame, digits).data if len(frame) else ""
-    return HTML(table + plots.provenance(name, profile).data)
+    names = (names,) if isinstance(names, str) else names
+    return HTML(table + "".join(plots.provenance(name, profile).data for name in names))
