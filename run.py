@@ -145,6 +145,9 @@ def main() -> None:
             f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed, this is {sys.version.split()[0]}. "
             "Repeat the command with a newer one, e.g. python3.11 run.py " + verb
         )
+    os.environ.setdefault(
+        "OMP_NUM_THREADS", "1"
+    )  # the chapters' networks are small: threads would only wait for each other
     setup()
     sys.exit(VERBS[verb]())
 
