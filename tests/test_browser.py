@@ -14,7 +14,8 @@ sys.path.insert(0, str(ROOT / "book"))
 import pdf  # noqa: E402 (the script beside the chapters)
 
 HTML = ROOT / "_build" / "html"
-PAGES = [f"book/{path.stem}" for path in sorted((ROOT / "book").glob("*.md"))] + ["genindex", "search"]
+PAGES = [f"book/{path.stem}" for path in sorted((ROOT / "book").glob("*.md"))]
+PAGES += ["genindex", "prf-prf", "py-modindex", "search"]
 PHONE, DESKTOP = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
 
 pytestmark = pytest.mark.skipif(
@@ -186,6 +187,13 @@ def test_sliders_exist_where_the_book_promises_them(browser):
     for name in ("fairness", "mean-estimation", "reputation", "gossip"):
         text = (HTML / "book" / f"{name}.html").read_text(encoding="utf-8")
         assert "cycle-slider" in text, name
+
+
+def test_the_front_door_leads_to_page_one(browser):
+    page = browser.new_page()
+    page.goto((HTML / "index.html").as_uri(), wait_until="commit")
+    page.wait_for_url("**/book/introduction.html")
+    page.close()
 
 
 def test_search_works_from_disk(browser):
