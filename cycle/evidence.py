@@ -98,15 +98,14 @@ def each(methods: tuple[str, ...], holds, splits: tuple[str, ...] = ("",)) -> Ch
     return check
 
 
-def on_average(method: str, others: tuple[str, ...], better) -> Check:
-    """One case for each other method: better(mean of ours, mean of theirs) over the settings that both have."""
+def on_average(method: str, others: tuple[str, ...], better, splits: int) -> Check:
+    """One case for each other method: better(our trials, theirs), once both have as many splits as it says."""
 
     def check(found):
         cases = []
         for other in others:
             both = list(pairs(found, method, other))
-            if both:
-                splits = len({one.split for one, _ in both})
+            if len({one.split for one, _ in both}) >= splits:
                 cases.append((f"against {other}, mean over {splits} splits", bool(better(*zip(*both, strict=True)))))
         return cases
 

@@ -57,7 +57,7 @@ class Claim:
     means: str  # what is checked, in our words
     experiments: tuple[str, ...]
     check: Check
-    share: float = 1.0  # of the cases that the sentence itself claims; "most": more than a half
+    share: float = 1.0  # of the cases that the sentence itself claims: "most" is a half, "occasionally" any
 
 
 def judge(cases: list, share: float) -> str:
@@ -225,10 +225,10 @@ CLAIMS = (
           compare("vpdl", ("cycle",), lambda one, other: one.report.mva < other.report.mva and _fairer(other, one))),
     Claim("cifar", 1452, "On average, CYCle achieves the highest MCG [...] in the 10 scenarios",
           "larger mean MCG than each other method", TEN_SPLITS,
-          on_average("cycle", ("fedavg", "vpdl", *FAIR), lambda a, b: mean_gain(a) > mean_gain(b))),
+          on_average("cycle", ("fedavg", "vpdl", *FAIR), lambda a, b: mean_gain(a) > mean_gain(b), 10)),
     Claim("cifar", 1452, "On average, CYCle achieves [...] the lowest CGS in the 10 scenarios",
           "smaller mean CGS than each other method", TEN_SPLITS,
-          on_average("cycle", ("fedavg", "vpdl", *FAIR), lambda a, b: mean_spread(a) < mean_spread(b))),
+          on_average("cycle", ("fedavg", "vpdl", *FAIR), lambda a, b: mean_spread(a) < mean_spread(b), 10)),
     Claim("cifar", 993, "a 35-50% reduction in encrypted communication", "35 to 50 % of the answers are not sent",
           (*TEN_SPLITS, *BY_NUMBER), each(("cycle",), lambda trial: 0.35 <= trial.saved <= 0.5)),
     Claim("cifar", 983, "substantially lower per-round cryptographic overhead",
@@ -258,8 +258,8 @@ CLAIMS = (
     Claim("baselines", 426, "other methods degrade performance for the most contributing participant",
           "whoever is best alone loses", ("cifar10-cnn",), each(FAIR, _best_loses)),
     Claim("baselines", 1453, "CGSV may occasionally achieve a higher MCG, but its CGS is substantially worse",
-          "CGSV's CGS is larger wherever its MCG is", TEN_SPLITS,
-          compare("cgsv", ("cycle",), lambda one, other: not _more(one, other) or _fairer(other, one))),
+          "larger MCG and larger CGS than CYCle, in some case", TEN_SPLITS,
+          compare("cgsv", ("cycle",), lambda one, other: _more(one, other) and _fairer(other, one)), share=0.01),
     Claim("baselines", 1453, "RFFL may better control CGS but fail to deliver sufficient gain",
           "smaller MCG than CYCle", TEN_SPLITS, compare("rffl", ("cycle",), lambda one, other: _more(other, one))),
     Claim("free-riders", 553, "they assign a reputation score of 0.0 to P5",

@@ -91,11 +91,31 @@ def test_comparisons_are_within_one_setting(tmp_path):
 
 
 def test_the_average_over_splits_uses_what_both_methods_have(tmp_path):
+    """CYCle is ahead by 2 in one split and behind by 1 in another; a split without CYCle does not count."""
     for split, ours, theirs in ((SPLIT, 3, 1), ("homogeneous", 1, 2)):
         write(tmp_path, "cifar10-cnn", [ours] * 5, split=split)
         write(tmp_path, "cifar10-cnn", [theirs] * 5, method="rffl", split=split)
     write(tmp_path, "cifar10-cnn", [90] * 5, method="rffl", split="imbalanced-0.8-1")
-    assert cases(tmp_path, "larger mean MCG than each other method") == [("against rffl, mean over 2 splits", True)]
+    found = evidence.trials(("cifar10-cnn",), "laptop", tmp_path)
+
+    def ahead(splits):
+        better = evidence.on_average(
+            "cycle", ("rffl",), lambda a, b: evidence.mean_gain(a) > evidence.mean_gain(b), splits
+        )
+        return better(found)
+
+    assert ahead(2) == [("against rffl, mean over 2 splits", True)]
+    assert ahead(3) == []
+    assert cases(tmp_path, "larger mean MCG than each other method") == []  # a sentence on ten splits
+
+
+def test_what_may_occasionally_happen_must_happen_once(tmp_path):
+    what = "larger MCG and larger CGS than CYCle, in some case"
+    write(tmp_path, "cifar10-cnn", [2] * 5)
+    write(tmp_path, "cifar10-cnn", [1] * 5, method="cgsv")
+    assert [held for _, held in cases(tmp_path, what)] == [False]
+    write(tmp_path, "cifar10-cnn", [1, 2, 3, 4, 5], method="cgsv")
+    assert [held for _, held in cases(tmp_path, what)] == [True]
 
 
 def test_free_riders_are_judged_by_who_flips(tmp_path):
