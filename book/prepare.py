@@ -34,8 +34,9 @@ def needs(seconds: float, megabytes: float) -> str:
 
 
 def recorded(chapter: str) -> dict[str, float]:
-    """What `record.py` measured."""
-    metadata = json.loads((BOOK / f"{chapter}.ipynb").read_text(encoding="utf-8"))["metadata"]
+    """What `record.py` measured; nothing before the first time."""
+    notebook = BOOK / f"{chapter}.ipynb"
+    metadata = json.loads(notebook.read_text(encoding="utf-8"))["metadata"] if notebook.exists() else {}
     return metadata.get("needs", {"seconds": 0, "megabytes": 0})
 
 
