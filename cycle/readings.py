@@ -257,27 +257,27 @@ def numbers(found: list[dict]) -> pd.DataFrame:
 
 
 def effects(found: list[dict]) -> pd.DataFrame:
-    """By how much each choice moves the measures, alone: mean difference to the base on the same splits and seeds.
+    """How far one choice alone moves the measures: mean differences on the same splits and seeds.
 
-    The base is the reading as printed tested after mixing; of the slim ResNet, its run with buffers mixed.
+    Each reading, tested after mixing, against the one as printed (of the slim ResNet, with its buffers mixed); and
+    each reading tested before against itself tested after.
     """
     by_key = {tuple(case[key] for key in ("split", "n", "seed", "reading", "tested")): case for case in found}
     rows = []
     for (reading, point), group in _grouped(found, "reading", "tested").items():
         base = "slim ResNet" if reading.startswith("slim ResNet") else "as printed"
+        origin, what = (base, reading) if point == "after" else (reading, f"{reading}: tested before")
         if (reading, point) == (base, "after"):
             continue
-        against = "after" if reading == base else point
         moved = []
         for case in group:
-            origin = by_key.get((case["split"], case["n"], case["seed"], base, against))
-            if origin is not None:
-                moved.append([_values(case)[key] - value for key, value in _values(origin).items()])
+            other = by_key.get((case["split"], case["n"], case["seed"], origin, "after"))
+            if other is not None:
+                moved.append([_values(case)[key] - value for key, value in _values(other).items()])
         if moved:
-            what = f"{base}: tested before instead of after" if reading == base else f"{reading}, tested {point}"
-            row = {"change": what, "cases": len(moved)}
+            row = {"change": what, "of": "reading" if point == "after" else "point of testing", "cases": len(moved)}
             rows.append(row | dict(zip(_values(group[0]), np.mean(moved, axis=0), strict=True)))
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).sort_values("of", kind="stable", ignore_index=True) if rows else pd.DataFrame()
 
 
 def _values(case):
