@@ -43,7 +43,7 @@ def print_pdf(page: Path, pdf: Path) -> None:
         chromium = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
         sheet = chromium.new_page(viewport={"width": PRINTED_WIDTH, "height": 1000}, color_scheme="light")
         sheet.goto(page.as_uri(), timeout=120_000)
-        sheet.evaluate("MathJax.startup.promise.then(() => null)")
+        sheet.evaluate("window.MathJax && MathJax.startup.promise.then(() => null)")
         sheet.emulate_media(media="print")
         sheet.evaluate("document.querySelectorAll('.tag_hide-cell details').forEach(one => { one.open = true })")
         sheet.evaluate(SHRINK)
