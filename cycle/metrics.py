@@ -55,7 +55,7 @@ def pearson(x, y) -> tuple[float, float]:
 
 def cantelli_bound(mean: float, spread: float) -> float:
     """One-sided Chebyshev: P(G <= 0) <= nu^2 / (nu^2 + mu^2), defined for mu > 0 only."""
-    return float(spread**2 / (spread**2 + mean**2)) if mean > 0 else float("nan")
+    return float((spread / np.hypot(spread, mean)) ** 2) if mean > 0 else float("nan")
 
 
 def balanced_accuracy(labels, predicted) -> float:

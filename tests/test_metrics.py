@@ -66,6 +66,11 @@ def test_undefined_values_are_nan():
     assert metrics.fairness_report([50, 60], [52, 64]).cantelli_bound == pytest.approx(2 / (2 + 9))
 
 
+def test_the_bound_survives_numbers_whose_squares_vanish():
+    assert metrics.cantelli_bound(1e-196, 0.0) == 0
+    assert metrics.cantelli_bound(1e-196, 1e-196) == pytest.approx(0.5)
+
+
 @pytest.mark.parametrize(
     "before, after, ddof, named",
     [
