@@ -160,7 +160,9 @@ def join() -> torch.device | None:
     _control()
     rank = dist.get_rank()
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
-    watch = threading.Thread(target=_watch, args=(store, rank, size), daemon=True)
+    done = threading.Event()
+    watch = threading.Thread(target=_watch, args=(store, rank, size, done), daemon=True)
+    _connection.update(done=done, watch=watch)
     watch.start()
     return device
 
@@ -171,12 +173,13 @@ def leave() -> bool:
         return True
     first = dist.get_rank() == 0
     dist.barrier(group=_control())
-    _connection["done"] = True
+    _connection["done"].set()
+    _connection["watch"].join()  # a thread inside the store when Python ends would end it badly
     dist.destroy_process_group()
     return first
 
 
-def _watch(store, rank: int, size: int) -> None:
+def _watch(store, rank: int, size: int, done: threading.Event) -> None:
     """Show signs of life and look for those of the others; who shows none for PATIENCE seconds is named: we stop."""
     counts, seen = [0] * size, [time.monotonic()] * size
     while True:
@@ -192,7 +195,7 @@ def _watch(store, rank: int, size: int) -> None:
         except RuntimeError:  # the store is gone, and with it the process that kept it
             lost, reason = 0, "or the node that started it is gone"
         silent = [other for other in range(size) if time.monotonic() - seen[other] > PATIENCE]
-        if _connection.get("done"):
+        if done.is_set():
             return
         if silent and lost is None:
             lost = int(store.compare_set("cycle/lost", "", str(silent[0])))  # the first to notice decides
@@ -205,4 +208,4 @@ def _watch(store, rank: int, size: int) -> None:
             )
             time.sleep(2 * BEAT)  # so that all can read who it was before the store goes
             os._exit(1)
-        time.sleep(BEAT)
+        done.wait(BEAT)
