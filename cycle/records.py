@@ -18,10 +18,9 @@ from cycle import datasets, models, training
 from cycle.experiments import runs_of
 from cycle.methods import METHODS, play
 from cycle.participants import accuracy
-from cycle.runs import Run, task_of
+from cycle.runs import PROFILES, Run, task_of
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
-TEST_EVERY = 5  # epochs
 
 
 def write_atomically(path: Path, write) -> None:
@@ -121,7 +120,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=hidden, mininterval=quiet)
     began = time.perf_counter() - log["seconds"]
     for done in play(run.method, task, run.options, state):
-        tested = state.epoch % TEST_EVERY == 0 or state.epoch == run.options.epochs
+        tested = state.epoch % PROFILES[run.profile].test_every == 0 or state.epoch == run.options.epochs
         measured = ranks.collect(_measured(done, dataset, tested)) if tested or done.scored else None
         if measured and tested:
             values = list(measured.values())

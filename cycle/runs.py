@@ -65,6 +65,7 @@ class Profile:
     data: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # data set: (data set, training images)
     models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # model: (model, width)
     changes: dict[str, dict] = field(default_factory=dict)  # model: options that it needs otherwise
+    test_every: int = 5  # epochs between two points of the recorded curve
 
 
 SQUARES = {"lr": 0.003, "lr_every": 40, "batch_size": 32}  # networks of squares diverge at larger rates
@@ -87,6 +88,7 @@ PROFILES = {
         },
         models={"resnet18": ("cnn", None), "efficientnet_b0": ("cnn", None)},
         changes={"poly_mlp": SQUARES, "resnet18": {"local_epochs": 5, "rounds": 15, "lr_every": 5}},
+        test_every=10,  # testing 5 or 20 models on 10,000 images costs as much as several of their epochs
     ),
     "paper": Profile(
         "the paper's exact setting; ResNet-18 wants a GPU",
