@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from cycle import sharing
+from cycle.models import mixed_tensors, vector
 from cycle.options import Options
 from cycle.participants import SCORE, Participant, Task, accuracy, learn, stream
 from cycle.training import Round, State
@@ -36,12 +37,8 @@ def largest(tensor: torch.Tensor, fraction: float) -> torch.Tensor:
     return torch.zeros_like(flat).scatter(0, chosen, flat[chosen]).view_as(tensor)
 
 
-def flat(update: Update) -> torch.Tensor:
-    return torch.cat([part.flatten() for part in update])
-
-
 def cosine(a: Update, b: Update) -> float:
-    return float(torch.nn.functional.cosine_similarity(flat(a), flat(b), dim=0))
+    return float(torch.nn.functional.cosine_similarity(vector(a), vector(b), dim=0))
 
 
 def weighted_sum(updates: list[Update], weights) -> Update:
@@ -53,13 +50,13 @@ def weighted_sum(updates: list[Update], weights) -> Update:
 
 def normalised(update: Update) -> Update:
     """CGSV: the update scaled to norm GAMMA."""
-    scale = GAMMA / (flat(update).norm() + 1e-7)
+    scale = GAMMA / (vector(update).norm() + 1e-7)
     return [part * scale for part in update]
 
 
 def clipped(update: Update) -> Update:
     """RFFL: the update scaled down to norm GAMMA if it is longer."""
-    scale = (GAMMA / (flat(update).norm() + 1e-7)).clamp(max=1)
+    scale = (GAMMA / (vector(update).norm() + 1e-7)).clamp(max=1)
     return [part * scale for part in update]
 
 
@@ -117,16 +114,10 @@ def _size(participant: Participant, fraction=1.0) -> int:
     return int(sum(np.ceil(fraction * p.numel()) for p in participant.model.parameters())) * 4
 
 
-def _averaged(participant: Participant) -> Update:
-    """What FedAvg averages: all parameters, and BatchNorm's means and variances."""
-    model = participant.model
-    return [*model.parameters(), *(buffer for buffer in model.buffers() if buffer.is_floating_point())]
-
-
 def _messages(state: State, outgoing: dict[tuple[int, int], Update], like: Update) -> dict[tuple[int, int], Update]:
     """Deliver updates between participants and the server; all have the shapes of `like`."""
     sizes = [tensor.numel() for tensor in like]
-    rows = {pair: flat(update).detach() for pair, update in outgoing.items()}
+    rows = {pair: vector(update) for pair, update in outgoing.items()}
     arrived = state.ranks.exchange(rows, lambda i, j: (sum(sizes),), torch.float32, like[0].device)
     return {
         pair: [part.view_as(tensor) for part, tensor in zip(row.split(sizes), like, strict=True)]
@@ -149,10 +140,10 @@ def _server_round(state: State, task: Task, losses, present, upload_bytes, downl
 def fedavg(task: Task, options: Options, state: State) -> Iterator[Round]:
     """FedAvg: everybody gets the size-weighted mean of all models, BatchNorm buffers included."""
     weights = _sizes(task) / _sizes(task).sum()
-    full, like = _size(state.participants[0]), _averaged(state.participants[0])
+    full, like = _size(state.participants[0]), mixed_tensors(state.participants[0].model)
     while state.epoch < options.epochs:
         losses = [_local(participant, state.epoch, options)[0] for participant in state.participants]
-        uploads = _messages(state, {(p.index, task.n): _averaged(p) for p in state.participants}, like)
+        uploads = _messages(state, {(p.index, task.n): mixed_tensors(p.model) for p in state.participants}, like)
         downloads = {}
         if state.ranks.first:
             models = zip(*[uploads[n, task.n] for n in range(task.n)], strict=True)
@@ -160,8 +151,9 @@ def fedavg(task: Task, options: Options, state: State) -> Iterator[Round]:
             downloads = {(task.n, n): mean for n in range(task.n)}
         downloads = _messages(state, downloads, like)
         for participant in state.participants:
+            tensors, values = mixed_tensors(participant.model), downloads[task.n, participant.index]
             with torch.no_grad():
-                for tensor, value in zip(_averaged(participant), downloads[task.n, participant.index], strict=True):
+                for tensor, value in zip(tensors, values, strict=True):
                     tensor.copy_(value)
         yield _server_round(state, task, losses, True, full, full)
 

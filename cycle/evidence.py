@@ -63,7 +63,7 @@ def trials(experiments, profile: str, results: Path = RESULTS) -> list[Trial]:
             if record["standalone"] is not None:
                 report = metrics.fairness_report(record["standalone"], record["accuracy"], ddof=0)
                 setting = (run.model, run.n, run.split, run.seed)
-                found[run.path] = Trial(setting, f"{run.method} {run.variant}".strip(), record, report)
+                found[run.path] = Trial(setting, run.label, record, report)
     return list(found.values())
 
 

@@ -17,7 +17,7 @@ def gains(name: str, profile: str, methods=None, results: Path = RESULTS) -> pd.
     """One row for each split and method: every participant's gain, mean over the seeds recorded."""
     groups: dict[tuple, list] = {}
     for run, record in records.read(name, profile, results=results):
-        method = f"{run.method} {run.variant}".strip()
+        method = run.label
         if record["standalone"] and run.method != "standalone" and (methods is None or method in methods):
             key = (run.n, run.split, method)
             groups.setdefault(key, []).append(np.subtract(record["accuracy"], record["standalone"]))
@@ -109,7 +109,7 @@ def by_option(name: str, profile: str, method: str, *options: str, results: Path
     for run, _ in records.read(name, profile, results=results) if not frame.empty else ():
         if run.method == method:
             settings = {option: getattr(run.options, option) for option in options}
-            label = f"{run.method} {run.variant}".strip()
+            label = run.label
             rows.append({"N": run.n, "split": run.split, "method": label, "seed": run.seed} | settings)
     return pd.DataFrame(rows).merge(frame, on=["N", "split", "method", "seed"]) if rows else pd.DataFrame()
 

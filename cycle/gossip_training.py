@@ -12,8 +12,9 @@ from torch import nn
 
 from cycle import reputation
 from cycle.gossip import adjacency, link_probabilities, masked_mixing, mixing_matrix, reweigh, submixing
+from cycle.models import mixed_tensors, vector
 from cycle.options import Options
-from cycle.participants import SCORE, SHARE, TRAIN, Participant, Task, learn, stream, stream_seed
+from cycle.participants import SCORE, SHARE, TRAIN, Participant, Task, learn, shuffled, stream_seed
 from cycle.sharing import draw_shares
 from cycle.training import Round, State, local_epoch
 
@@ -130,12 +131,9 @@ def local_steps(participant: Participant, epoch: int, options: Options, part: in
     """
     if not options.local_steps:
         return learn(participant, epoch, options)
-    device = participant.device
     if part >= _parts(participant.size, options):
-        return torch.zeros(2, device=device)
-    with stream(device, participant.seed, TRAIN, participant.index, epoch):
-        order = torch.randperm(participant.size, device=device)
-    rows = order.split(options.local_steps * options.batch_size)[part]
+        return torch.zeros(2, device=participant.device)
+    rows = shuffled(participant, TRAIN, epoch).split(options.local_steps * options.batch_size)[part]
     images, labels = participant.images[rows], participant.labels[rows]
     piece = replace(participant, images=images, labels=labels, seed=stream_seed(participant.seed, PART, part))
     return learn(piece, epoch, options) * (len(rows) / participant.size)
@@ -143,9 +141,8 @@ def local_steps(participant: Participant, epoch: int, options: Options, part: in
 
 def gradient(participant: Participant, epoch: int, options: Options) -> torch.Tensor:
     """g_i: of the own cross-entropy at the own parameters, in eval mode, on a draw of `score_samples` own samples."""
-    model, device = participant.model.eval(), participant.device
-    with stream(device, participant.seed, SCORE, participant.index, epoch):
-        rows = torch.randperm(participant.size, device=device)[: options.score_samples]
+    model = participant.model.eval()
+    rows = shuffled(participant, SCORE, epoch)[: options.score_samples]
     loss = F.cross_entropy(model(participant.pixels(participant.images[rows])), participant.labels[rows])
     found = vector(torch.autograd.grad(loss, list(model.parameters())))
     if not found.any():
@@ -171,14 +168,3 @@ def mix(model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers:
         total.add_(vectors[j], alpha=float(row[j]))
     for tensor, values in zip(tensors, total.split([tensor.numel() for tensor in tensors]), strict=True):
         tensor.copy_(values.view_as(tensor))
-
-
-def mixed_tensors(model: nn.Module, buffers: bool = True) -> list[torch.Tensor]:
-    """What gossip averages: all parameters and, unless they stay local, BatchNorm's means and variances."""
-    running = [buffer for buffer in model.buffers() if buffer.is_floating_point()] if buffers else []
-    return [*model.parameters(), *running]
-
-
-def vector(tensors) -> torch.Tensor:
-    """All numbers in one row, detached."""
-    return torch.cat([tensor.detach().flatten() for tensor in tensors])

@@ -88,3 +88,12 @@ def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
         gain_correlation=pearson(standalone, gain)[0],
         cantelli_bound=cantelli_bound(mean, spread),
     )
+
+
+def spread_text(values, digits: int) -> str:
+    """`mean ± deviation`, the mean alone for one value, `undefined` where any value is."""
+    values = np.asarray(values, dtype=float)
+    if not np.isfinite(values).all():
+        return "undefined"
+    deviation = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{values.mean():.{digits}f}{deviation}"

@@ -57,7 +57,12 @@ def cnn(in_shape, num_classes, width=16) -> nn.Module:
 
 
 def resnet18(in_shape, num_classes, width=64) -> nn.Module:
-    """ResNet-18 with the CIFAR stem (3x3, stride 1, no max-pool); width 64 is the paper's, 8-16 suits a CPU."""
+    """ResNet-18 with the CIFAR stem (3x3, stride 1, no max-pool); width 64 is the paper's, 8-16 suits a CPU.
+
+    Below 8 channels oneDNN 3.12 overwrites memory on CPUs without AVX-512 (backward of a 1x1 convolution, stride 2).
+    """
+    if width < 8:
+        raise ValueError(f"width must be at least 8 for resnet18, got {width}")
     from cycle.vision import torchvision
 
     BasicBlock = torchvision.models.resnet.BasicBlock
@@ -140,3 +145,14 @@ def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: in
 
 def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
+
+
+def mixed_tensors(model: nn.Module, buffers: bool = True) -> list[torch.Tensor]:
+    """What is averaged of models: all parameters and, unless they stay local, BatchNorm's means and variances."""
+    running = [buffer for buffer in model.buffers() if buffer.is_floating_point()] if buffers else []
+    return [*model.parameters(), *running]
+
+
+def vector(tensors) -> torch.Tensor:
+    """All numbers in one row, detached."""
+    return torch.cat([tensor.detach().flatten() for tensor in tensors])

@@ -55,6 +55,12 @@ class Participant:
         return len(self.labels)
 
 
+def shuffled(participant: Participant, purpose: int, epoch: int) -> torch.Tensor:
+    """The participant's rows in the order of this purpose and epoch."""
+    with stream(participant.device, participant.seed, purpose, participant.index, epoch):
+        return torch.randperm(participant.size, device=participant.device)
+
+
 @dataclass(frozen=True)
 class Task:
     """Who takes part: the data set, its parts, the model, the seed; `labels` replaces flipped labels of some."""
@@ -148,15 +154,14 @@ def score(participant: Participant, epoch: int, options: Options, answers: dict)
 
     Both gradients are taken with respect to the own parameters, in eval mode, on the same draw of own samples.
     """
-    model, device = participant.model.eval(), participant.device
+    model = participant.model.eval()
     parameters = list(model.parameters())
-    with stream(device, participant.seed, SCORE, participant.index, epoch):
-        rows = torch.randperm(participant.size, device=device)[: options.score_samples]
+    rows = shuffled(participant, SCORE, epoch)[: options.score_samples]
     inputs = participant.pixels(participant.images[rows])
     logits = model(inputs)
 
     def gradient(loss):
-        return torch.cat([part.flatten() for part in torch.autograd.grad(loss, parameters, retain_graph=True)])
+        return models.vector(torch.autograd.grad(loss, parameters, retain_graph=True))
 
     own = gradient(F.cross_entropy(logits, participant.labels[rows]))
     fresh = {}

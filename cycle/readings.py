@@ -247,8 +247,8 @@ def numbers(found: list[dict]) -> pd.DataFrame:
         row = {"N": n, "split": split, "reading": reading, "tested": point, "seeds": len(group)}
         for who, name in (("complete", "complete"), ("cycle", "CYCle")):
             values = {key: [case[who][key] for case in group] for key in ("MCG", "CGS", "Pearson", "p", "losers")}
-            row |= {f"{name} {key}": spread_text(values[key], 1) for key in ("MCG", "CGS")}
-            row[f"{name} Pearson (p)"] = spread_text(values["Pearson"], 2)
+            row |= {f"{name} {key}": metrics.spread_text(values[key], 1) for key in ("MCG", "CGS")}
+            row[f"{name} Pearson (p)"] = metrics.spread_text(values["Pearson"], 2)
             if np.isfinite(values["p"]).all():
                 row[f"{name} Pearson (p)"] += f" ({np.mean(values['p']):.2f})"
             row[f"{name} losers"] = f"{np.mean(values['losers']):.1f}"
@@ -286,15 +286,6 @@ def _values(case):
         for who, name in (("complete", "complete"), ("cycle", "CYCle"))
         for measure in ("MCG", "CGS")
     } | {"CYCle Pearson": case["cycle"]["Pearson"]}
-
-
-def spread_text(values, digits: int) -> str:
-    """`mean ± deviation`, the mean alone for one value, `undefined` where any value is."""
-    values = np.asarray(values, dtype=float)
-    if not np.isfinite(values).all():
-        return "undefined"
-    deviation = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{values.mean():.{digits}f}{deviation}"
 
 
 def _grouped(found, *keys):

@@ -35,6 +35,11 @@ class Run:
         method = f"{self.method}+{self.variant}" if self.variant else self.method
         return f"{self.profile}/{self.dataset}-{model}-n{self.n}/{self.split}/{method}.seed{self.seed}.json"
 
+    @property
+    def label(self) -> str:
+        """The method, and what sets this run apart, as tables and figures name it."""
+        return f"{self.method} {self.variant}".strip()
+
     def settings(self) -> dict:
         """All of it as plain values, for the record."""
         return {**asdict(self), "flips": {str(n): rate for n, rate in self.flips.items()}}

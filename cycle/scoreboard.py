@@ -33,7 +33,7 @@ def measured(profile: str, results: Path = RESULTS) -> dict[tuple, dict[int, dic
     for name, experiment in EXPERIMENTS.items():
         for run, record in records.read(name, profile, results=results) if experiment.paper else ():
             dataset, model = DATASET_NAMES.get(experiment.dataset), MODEL_NAMES.get(experiment.model)
-            for printed_name in METHOD_NAMES.get(f"{run.method} {run.variant}".strip(), ()):
+            for printed_name in METHOD_NAMES.get(run.label, ()):
                 for table in experiment.paper if record["standalone"] and "synthetic" not in run.dataset else ():
                     key = (table, dataset, model, run.split, run.n, printed_name)
                     found.setdefault(key, {})[run.seed] = record

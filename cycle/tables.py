@@ -25,7 +25,7 @@ def reports(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> 
             {
                 "N": run.n,
                 "split": run.split,
-                "method": f"{run.method} {run.variant}".strip(),
+                "method": run.label,
                 "seed": run.seed,
                 "MVA": report.mva,
                 "MCG": report.mcg,
@@ -49,8 +49,7 @@ def summary(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> 
     for (n, split, method), group in frame.groupby(["N", "split", "method"], sort=False):
         row = {"N": n, "split": split, "method": method, "seeds": len(group)}
         for measure in (*MEASURES, "min gain"):
-            spread = f" ± {group[measure].std(ddof=1):.2f}" if len(group) > 1 else ""
-            row[measure] = f"{group[measure].mean():.2f}{spread}"
+            row[measure] = metrics.spread_text(group[measure], 2)
             if measure in MEASURES:
                 printed = paper.metric(name, method, split, n, measure)
                 row[f"paper {measure}"] = "" if printed is None else f"{printed:.2f}"
@@ -65,13 +64,11 @@ def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFra
     """Everybody's final accuracy: ours (mean and, from two seeds on, deviation over seeds) above the paper's."""
     groups: dict[tuple, list] = {}
     for run, record in records.read(name, profile, results=results):
-        groups.setdefault((run.n, run.split, f"{run.method} {run.variant}".strip()), []).append(record["accuracy"])
+        groups.setdefault((run.n, run.split, run.label), []).append(record["accuracy"])
     rows = []
     for (n, split, method), found in groups.items():
-        values = np.array(found)
-        spread = [f" ± {value:.2f}" for value in values.std(axis=0, ddof=1)] if len(found) > 1 else [""] * n
         names = [f"P{index + 1}" for index in range(n)]
-        ours = [f"{mean:.2f}{sd}" for mean, sd in zip(values.mean(axis=0), spread, strict=True)]
+        ours = [metrics.spread_text(values, 2) for values in zip(*found, strict=True)]
         theirs = [paper.metric(name, method, split, n, who) for who in names]
         rows.append({"split": split, "method": method, "of": "ours"} | dict(zip(names, ours, strict=True)))
         if None not in theirs:

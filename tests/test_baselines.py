@@ -28,8 +28,8 @@ def test_largest_keeps_the_top_entries(vector, fraction):
 def test_normalised_and_clipped_have_the_norm_of_the_paper(vector, scale):
     update = [torch.from_numpy(scale * vector[:20]), torch.from_numpy(scale * vector[20:])]
     norm = scale * np.linalg.norm(vector)
-    assert float(baselines.flat(baselines.normalised(update)).norm()) == pytest.approx(0.15, rel=1e-3)
-    assert float(baselines.flat(baselines.clipped(update)).norm()) == pytest.approx(min(0.15, norm), rel=1e-3)
+    assert float(baselines.vector(baselines.normalised(update)).norm()) == pytest.approx(0.15, rel=1e-3)
+    assert float(baselines.vector(baselines.clipped(update)).norm()) == pytest.approx(min(0.15, norm), rel=1e-3)
 
 
 def shares(n, seed):
@@ -134,10 +134,10 @@ def test_a_cgsv_round_is_its_rule(small_run, digits):
 
 def test_rffl_keeps_the_own_update(small_run, digits):
     _, start, updates, after, done = one_round("rffl", small_run, digits)
-    strongest = int(np.argmax([baselines.flat(a).numpy() @ baselines.flat(a).numpy() for a in after]))
+    strongest = int(np.argmax([baselines.vector(a).numpy() @ baselines.vector(a).numpy() for a in after]))
     own = baselines.clipped(updates[strongest])
-    moved = baselines.flat([a - s for a, s in zip(after[strongest], start, strict=True)])
-    assert float(torch.nn.functional.cosine_similarity(moved, baselines.flat(own), dim=0)) > 0.5
+    moved = baselines.vector([a - s for a, s in zip(after[strongest], start, strict=True)])
+    assert float(torch.nn.functional.cosine_similarity(moved, baselines.vector(own), dim=0)) > 0.5
     assert float(moved.norm()) > 0.15  # its own 0.15 and what it was given
 
 

@@ -137,7 +137,7 @@ def buffers(model):
 
 @pytest.mark.parametrize("mixed", [True, False])
 def test_batchnorm_buffers_are_mixed_unless_told_otherwise(small_run, digits, mixed):
-    task, options = task_and_options(small_run, digits, model="resnet18", width=2, rounds=1, mix_buffers=mixed)
+    task, options = task_and_options(small_run, digits, model="resnet18", width=8, rounds=1, mix_buffers=mixed)
     (done,) = methods.play("gossip", task, options)
     before, after = ([buffers(model) for model in done.models[point]] for point in ("before", "after"))
     assert not torch.equal(before[0], before[1])

@@ -36,6 +36,11 @@ def test_width_makes_it_slim():
     assert slim < models.parameter_count(models.build("resnet18", CIFAR, 10)) / 50
 
 
+def test_a_width_that_corrupts_memory_on_some_processors_is_refused():
+    with pytest.raises(ValueError, match="width must be at least 8"):
+        models.build("resnet18", CIFAR, 10, width=4)
+
+
 def test_poly_mlp_squares():
     model = models.build("poly_mlp", (1, 8, 8), 10, width=4)
     x = torch.randn(3, 1, 8, 8)
