@@ -3,7 +3,7 @@
 
 python3 run.py book      execute the chapters and build the book into _build/html
 python3 run.py pdf       the same as one file, _build/cycle-book.pdf (needs Chromium or Chrome, no LaTeX)
-python3 run.py test      build the book, then run all tests: every chapter (pytest --nbval), every page in a browser
+python3 run.py test      build the book and run all tests: every chapter (pytest --nbval), every page in a browser
 python3 run.py accept    execute the chapters and store their outputs (after a change that should change them)
 python3 run.py serve     show the built book on http://localhost:8000
 python3 run.py setup     only prepare .venv
@@ -17,7 +17,9 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import venv
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -25,6 +27,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 OLDEST_PYTHON = (3, 11)
 NEEDED_GIGABYTES = 4
+OF_THE_PAGES = ("tests/test_browser.py", "tests/test_pdf.py")  # tests that look at the built book
 
 
 def digest(*patterns: str) -> str:
@@ -96,9 +99,17 @@ def pdf() -> int:
 
 
 def test() -> int:
-    """Build the book without a warning, then run the suite, which looks at the built pages in a browser."""
-    built = book()
-    return python("-m", "pytest", "--nbval", "-n", "2", "--dist", "loadfile", "-q") or built
+    """Build the book without a warning and look at its pages in a browser; all other tests run meanwhile."""
+    pytest, rest = ["-m", "pytest", "-q"], ["--nbval", "-n", "2", "--dist", "loadfile"]
+    with tempfile.TemporaryFile() as report, ThreadPoolExecutor() as pool:
+        ignored = [f"--ignore={path}" for path in OF_THE_PAGES]
+        others = pool.submit(python, *pytest, *rest, *ignored, stdout=report, stderr=subprocess.STDOUT)
+        pages = book() or python(*pytest, *OF_THE_PAGES)
+        print("\nAll other tests ...", flush=True)
+        others = others.result()
+        report.seek(0)
+        sys.stdout.buffer.write(report.read())
+    return others or pages
 
 
 def accept() -> int:

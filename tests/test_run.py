@@ -28,7 +28,7 @@ def script(tmp_path, monkeypatch):
 def test_needs_the_standard_library_only():
     tree = ast.parse((ROOT / "run.py").read_text(), feature_version=(3, 7))  # an old Python must reach the message
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    names |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    names |= {node.module.split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert names <= set(sys.stdlib_module_names)
 
 
@@ -100,9 +100,23 @@ def test_the_address_is_replaced_everywhere(script):
         script.address("")
 
 
-@pytest.mark.parametrize("build, suite, expected", [(0, 0, 0), (1, 0, 1), (0, 2, 2)])
-def test_the_tests_build_the_book_first(script, monkeypatch, build, suite, expected):
+@pytest.mark.parametrize(
+    "build, pages, others, expected", [(0, 0, 0, 0), (1, 0, 0, 1), (0, 2, 0, 2), (0, 0, 3, 3), (1, 0, 3, 3)]
+)
+def test_pages_are_tested_after_the_build_and_any_failure_counts(script, monkeypatch, build, pages, others, expected):
     calls = []
+
+    def python(*arguments, **_):
+        if "--nbval" in arguments:
+            return others
+        calls.append(arguments[-len(script.OF_THE_PAGES) :])
+        return pages
+
     monkeypatch.setattr(script, "book", lambda: calls.append("book") or build)
-    monkeypatch.setattr(script, "python", lambda *_: calls.append("suite") or suite)
-    assert script.test() == expected and calls == ["book", "suite"]
+    monkeypatch.setattr(script, "python", python)
+    assert script.test() == expected
+    assert calls == (["book"] if build else ["book", script.OF_THE_PAGES])
+
+
+def test_the_tests_of_the_pages_exist(script):
+    assert all((ROOT / path).exists() for path in script.OF_THE_PAGES)
