@@ -3,6 +3,7 @@
 python book/pdf.py PAGE.html BOOK.pdf     (python3 run.py pdf does both steps)
 """
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -28,10 +29,12 @@ SHRINK = """() => {
 
 
 def single(page: Path) -> Path:
-    """A copy of the single page where its links to pictures and styles, written for the level above, hold."""
+    """A copy of the single page where links hold: to pictures and styles a level above, to chapters in the page."""
     start = page.relative_to(page.parent.parent).as_posix()
     copy = page.parent.parent / "whole.html"
-    copy.write_text(page.read_text(encoding="utf-8").replace(f'href="{start}#', 'href="#'), encoding="utf-8")
+    text = page.read_text(encoding="utf-8").replace(f'href="{start}#', 'href="#')
+    text = re.sub(r'href="([\w-]+)\.html"', rf'href="#document-{page.parent.name}/\1"', text)  # Sphinx marks each start
+    copy.write_text(text, encoding="utf-8")
     return copy
 
 

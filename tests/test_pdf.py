@@ -34,6 +34,7 @@ def test_a_chapter_prints(tmp_path):
 def test_the_single_page_links_into_itself(tmp_path):
     page = tmp_path / "book" / "introduction.html"
     page.parent.mkdir()
-    page.write_text('<a href="book/introduction.html#term-x"></a><a href="#y"></a>')
+    page.write_text('<a href="book/introduction.html#term-x"></a><a href="#y"></a><a href="fed-isic.html"></a>')
     whole = pdf.single(page)
-    assert whole.parent == tmp_path and whole.read_text() == '<a href="#term-x"></a><a href="#y"></a>'
+    assert whole.parent == tmp_path
+    assert whole.read_text() == '<a href="#term-x"></a><a href="#y"></a><a href="#document-book/fed-isic"></a>'
