@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from cycle.options import Options
-from cycle.participants import SCORE, TRAIN, Participant, Task, answer, stored, stream
+from cycle.participants import GRAPH_PIXELS, SCORE, TRAIN, Participant, Task, answer, at_once, stored, stream
 from cycle.ranks import Ranks
 
 
@@ -71,10 +71,11 @@ class Correspondence:
         return heard
 
     def _answer(self, k, n, purpose, content):
-        """Batch by batch as n will use them; a score's samples are one batch."""
+        """Batch by batch as n will use them."""
         person = self.people[k]
         model = person.model.eval()
-        batches = content.split(len(content) if purpose == SCORE else self.options.batch_size)
+        scored = at_once(self.samples[n, k], GRAPH_PIXELS)
+        batches = content.split(scored if purpose == SCORE else self.options.batch_size)
         if content.dim() > 1:
             return torch.cat([answer(model, batch.permute(0, 3, 1, 2)) for batch in batches])
         return torch.cat([answer(model, person.pixels(self.samples[n, k][rows])) for rows in batches])

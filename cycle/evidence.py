@@ -89,11 +89,12 @@ def compare(method: str, others: tuple[str, ...], holds, splits: str = "") -> Ch
 
 
 def each(methods: tuple[str, ...], holds, splits: tuple[str, ...] = ("",)) -> Check:
-    """One case for each setting and method."""
+    """One case for each setting and method; none where `holds` returns None: nothing can be said."""
 
     def check(found):
         chosen = [trial for trial in found if trial.method in methods and trial.split.startswith(splits)]
-        return [(f"{trial}, {trial.method}", bool(holds(trial))) for trial in chosen]
+        answers = [(f"{trial}, {trial.method}", holds(trial)) for trial in chosen]
+        return [(name, bool(answer)) for name, answer in answers if answer is not None]
 
     return check
 
@@ -200,9 +201,15 @@ def rates(holds, chosen=lambda rate: rate > 0) -> Check:
     return check
 
 
-def score_of_flippers(trial: Trial) -> np.ndarray:
-    """What the honest think of those who flip labels, at the last calibration."""
-    return trial.reputation(-1)[np.ix_(honest(trial), list(flippers(trial)))]
+def score_of_flippers(trial: Trial, calibration: int = -1) -> np.ndarray:
+    """What the honest think of those who flip labels, at one calibration (-1: the last)."""
+    return trial.reputation(calibration)[np.ix_(honest(trial), list(flippers(trial)))]
+
+
+def score_among_honest(trial: Trial, calibration: int = -1) -> np.ndarray:
+    """... and of each other."""
+    scores = trial.reputation(calibration)[np.ix_(honest(trial), honest(trial))]
+    return scores[np.isfinite(scores)]
 
 
 def score_by_flippers(trial: Trial) -> np.ndarray:

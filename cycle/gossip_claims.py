@@ -18,12 +18,9 @@ PRINTED_P = {"cycle": 0.0026}
 def beta_cases(records: list[dict]) -> list[dict]:
     """One case for each seed and evaluation point: what each beta gave, and the complete graph."""
     found = [case for case in readings.cases(records) if case["reading"] == "as printed"]
-    groups = {}
-    for case in found:
-        groups.setdefault((case["seed"], case["tested"]), []).append(case)
     return [
         {"seed": seed, "tested": point, "betas": {case["beta"]: case for case in group}}
-        for (seed, point), group in groups.items()
+        for (seed, point), group in readings.grouped(found, "seed", "tested").items()
     ]
 
 
@@ -117,7 +114,8 @@ def _complete_is_uniform(case, facts):
 
 
 def _complete_is_negative(case, facts):
-    return bool(case["complete"]["Pearson"] < 0) if "complete" in case else None
+    known = "complete" in case and np.isfinite(case["complete"]["Pearson"])
+    return bool(case["complete"]["Pearson"] < 0) if known else None
 
 
 def _significant(case, facts):
@@ -176,6 +174,7 @@ def verdicts(found: list[dict], checks, facts: dict | None = None) -> pd.DataFra
         row = {"line": f"L{check.line}", "claim": check.quote}
         for point in POINTS:
             tested = [case for case in found if case["tested"] == point]
-            row[f"tested {point} mixing"] = readings.verdict(tested, check, facts or {}) or "not run"
+            undecided = "undecided" if tested else "not run"  # e.g. a correlation that is undefined
+            row[f"tested {point} mixing"] = readings.verdict(tested, check, facts or {}) or undecided
         rows.append(row)
     return pd.DataFrame(rows)

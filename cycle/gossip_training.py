@@ -14,7 +14,18 @@ from cycle import reputation
 from cycle.gossip import adjacency, link_probabilities, masked_mixing, mixing_matrix, reweigh, submixing
 from cycle.models import mixed_tensors, vector
 from cycle.options import Options
-from cycle.participants import SCORE, SHARE, TRAIN, Participant, Task, learn, shuffled, stream_seed
+from cycle.participants import (
+    GRAPH_PIXELS,
+    SCORE,
+    SHARE,
+    TRAIN,
+    Participant,
+    Task,
+    at_once,
+    learn,
+    shuffled,
+    stream_seed,
+)
 from cycle.sharing import draw_shares
 from cycle.training import Round, State, local_epoch
 
@@ -143,8 +154,10 @@ def gradient(participant: Participant, epoch: int, options: Options) -> torch.Te
     """g_i: of the own cross-entropy at the own parameters, in eval mode, on a draw of `score_samples` own samples."""
     model = participant.model.eval()
     rows = shuffled(participant, SCORE, epoch)[: options.score_samples]
-    loss = F.cross_entropy(model(participant.pixels(participant.images[rows])), participant.labels[rows])
-    found = vector(torch.autograd.grad(loss, list(model.parameters())))
+    found = 0
+    for part in rows.split(at_once(participant.images, GRAPH_PIXELS)):
+        loss = F.cross_entropy(model(participant.pixels(participant.images[part])), participant.labels[part])
+        found = found + vector(torch.autograd.grad(loss * len(part) / len(rows), list(model.parameters())))
     if not found.any():
         log.warning("epoch %d: P%d sends a zero gradient", epoch, participant.index + 1)
     return found

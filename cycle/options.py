@@ -1,6 +1,6 @@
 """The hyperparameters of a run, with the values of the paper as defaults."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 CHOICES = {
     "normalisation": ("mean", "per_peer"),
@@ -74,7 +74,3 @@ class Options:
 
     def lr_at(self, epoch: int) -> float:
         return self.lr * self.lr_decay ** (epoch // self.lr_every)
-
-
-def option_names() -> list[str]:
-    return [field.name for field in fields(Options)]

@@ -144,7 +144,7 @@ def _defined(case, facts):
 
 
 def _negative(case, facts):
-    return bool(case["complete"]["Pearson"] < 0) if _skewed(case) else None
+    return bool(case["complete"]["Pearson"] < 0) if _skewed(case) and _defined(case, facts) else None
 
 
 def _strong(case, facts):
@@ -213,7 +213,7 @@ def judge(found: list[dict], checks=TRAITS, by=("reading", "tested"), facts: dic
     """One row for each group of cases, by default a reading and point over all its splits and seeds: the verdicts."""
     facts = printed() if facts is None else facts
     rows = []
-    for names, group in _grouped(found, *by).items():
+    for names, group in grouped(found, *by).items():
         row = dict(zip(by, names, strict=True)) | {"cases": len(group)}
         rows.append(row | {check.name: verdict(group, check, facts) for check in checks})
     return pd.DataFrame(rows)
@@ -243,7 +243,7 @@ def conclude(judged: pd.DataFrame, checks=TRAITS) -> pd.DataFrame:
 def numbers(found: list[dict]) -> pd.DataFrame:
     """Mean and, from two seeds on, sample deviation over the seeds for each split, reading and point; p is the mean."""
     rows = []
-    for (n, split, reading, point), group in _grouped(found, "n", "split", "reading", "tested").items():
+    for (n, split, reading, point), group in grouped(found, "n", "split", "reading", "tested").items():
         row = {"N": n, "split": split, "reading": reading, "tested": point, "seeds": len(group)}
         for who, name in (("complete", "complete"), ("cycle", "CYCle")):
             values = {key: [case[who][key] for case in group] for key in ("MCG", "CGS", "Pearson", "p", "losers")}
@@ -264,7 +264,7 @@ def effects(found: list[dict]) -> pd.DataFrame:
     """
     by_key = {tuple(case[key] for key in ("split", "n", "seed", "reading", "tested")): case for case in found}
     rows = []
-    for (reading, point), group in _grouped(found, "reading", "tested").items():
+    for (reading, point), group in grouped(found, "reading", "tested").items():
         base = "slim ResNet" if reading.startswith("slim ResNet") else "as printed"
         origin, what = (base, reading) if point == "after" else (reading, f"{reading}: tested before")
         if (reading, point) == (base, "after"):
@@ -288,7 +288,8 @@ def _values(case):
     } | {"CYCle Pearson": case["cycle"]["Pearson"]}
 
 
-def _grouped(found, *keys):
+def grouped(found: list[dict], *keys: str) -> dict[tuple, list[dict]]:
+    """Cases that have these values in common."""
     groups = {}
     for case in found:
         groups.setdefault(tuple(case[key] for key in keys), []).append(case)

@@ -96,7 +96,7 @@ PROFILES = {
         test_every=10,  # testing 5 or 20 models on 10,000 images costs as much as several of their epochs
     ),
     "paper": Profile(
-        "the paper's exact setting; ResNet-18 wants a GPU",
+        "the paper's data and schedule (the CNN at half its learning rate); ResNet-18 wants a GPU",
         Options(),
         changes={
             "cnn": {"lr": 0.05},  # not the printed 0.1: see the CIFAR chapter for the (unrecorded) pilot

@@ -27,7 +27,7 @@ def printed() -> pd.DataFrame:
 def measured(profile: str, results: Path = RESULTS) -> dict[tuple, dict[int, dict]]:
     """(table, data set, network, split, N, method, as printed) -> seed -> record, over all experiments of that table.
 
-    What was run on a drawn stand-in for the data is no counterpart.
+    What was run on a drawn stand-in for the data is no counterpart; of several experiments the first counts.
     """
     found: dict[tuple, dict[int, dict]] = {}
     for name, experiment in EXPERIMENTS.items():
@@ -36,7 +36,7 @@ def measured(profile: str, results: Path = RESULTS) -> dict[tuple, dict[int, dic
             for printed_name in METHOD_NAMES.get(run.label, ()):
                 for table in experiment.paper if record["standalone"] and "synthetic" not in run.dataset else ():
                     key = (table, dataset, model, run.split, run.n, printed_name)
-                    found.setdefault(key, {})[run.seed] = record
+                    found.setdefault(key, {}).setdefault(run.seed, record)
     return found
 
 

@@ -57,7 +57,8 @@ def summary(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> 
         row["messages"] = "" if group["messages"].isna().all() else f"{100 * group['messages'].mean():.0f} %"
         rows.append(row)
     summed = pd.DataFrame(rows)
-    return summed if len(EXPERIMENTS[name].n) > 1 else summed.drop(columns="N")
+    unprinted = [column for column in summed if column.startswith("paper ") and (summed[column] == "").all()]
+    return summed.drop(columns=unprinted + (["N"] if len(EXPERIMENTS[name].n) == 1 else []))
 
 
 def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
@@ -70,7 +71,8 @@ def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFra
         names = [f"P{index + 1}" for index in range(n)]
         ours = [metrics.spread_text(values, 2) for values in zip(*found, strict=True)]
         theirs = [paper.metric(name, method, split, n, who) for who in names]
-        rows.append({"split": split, "method": method, "of": "ours"} | dict(zip(names, ours, strict=True)))
+        seeds = f"ours, {len(found)} seed{'s'[: len(found) > 1]}"
+        rows.append({"split": split, "method": method, "of": seeds} | dict(zip(names, ours, strict=True)))
         if None not in theirs:
             theirs = [f"{value:.2f}" for value in theirs]
             rows.append({"split": split, "method": method, "of": "paper"} | dict(zip(names, theirs, strict=True)))

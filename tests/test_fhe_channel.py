@@ -46,9 +46,8 @@ def test_only_what_is_asked_for_is_computed_and_counted(setting, monkeypatch):
     assert len(computed) == channel.meter.messages("answer") == 3
     assert set(channel.meter.operations) == {(0, 1, 0), (0, 1, 4), (2, 0, 4)}
     once = channel.meter.operations[0, 1, 0]
-    assert once == channel.meter.operations[2, 0, 4]
     assert once["multiplications"] == once["relinearisations"] == 3 and once["rotations"] == 2
-    assert channel.meter.total_operations() == {name: 3 * count for name, count in once.items()}
+    assert all(operations == once for operations in channel.meter.operations.values())
     answers = channel.meter.total_bytes("answer")
     assert channel.meter.total_bytes() == published + answers and 3 * 131072 < answers < 3 * 133000
 

@@ -89,7 +89,11 @@ def test_accuracies_stand_above_the_printed_ones(tmp_path):
         write(tmp_path, "cifar10-cnn", "cycle", [gain] * 5, seed=seed)
     write(tmp_path, "cifar10-cnn", "vpdl", [1] * 5)
     frame = tables.participants("cifar10-cnn", "laptop", tmp_path)
-    assert frame[["method", "of"]].to_numpy().tolist() == [["vpdl", "ours"], ["cycle", "ours"], ["cycle", "paper"]]
+    assert frame[["method", "of"]].to_numpy().tolist() == [
+        ["vpdl", "ours, 1 seed"],
+        ["cycle", "ours, 2 seeds"],
+        ["cycle", "paper"],
+    ]
     assert frame["P1"].tolist()[:2] == ["51.00", "52.00 ± 1.41"]
 
 

@@ -50,7 +50,7 @@ def shifted(values, by):
 
 # Each changes the accuracies of one method such that exactly the named traits no longer hold.
 CHANGES = {
-    "corr. defined": ("gossip", [72.0] * 5, {"corr. defined", "corr. negative"}),
+    "corr. defined": ("gossip", [72.0] * 5, {"corr. defined"}),
     "corr. negative": ("gossip", AGREED[2::-1] + AGREED[3:], {"corr. negative"}),
     "CYCle corr. high": ("cycle-gossip", [70.0, 72.0, 72.0, 71.5, 69.5], {"CYCle corr. high"}),
     "MCG alike": ("cycle-gossip", shifted(FAIR, -2.0), {"MCG alike"}),
@@ -244,10 +244,10 @@ def test_claims_about_skin():
     def flipped(records):
         return {name for name, answer in skin_verdicts(records).items() if answer == "no"}
 
-    assert flipped(changed(true, "gossip", "complete", [68.0] * 6)) == {"complete negative"}  # undefined
+    assert skin_verdicts(changed(true, "gossip", "complete", [68.0] * 6))["complete negative"] == "undecided"
     assert flipped(changed(true, "gossip", "ring", shifted(SKIN_ALONE, 30))) == {"ring unfair", "lowest CGS"}
     assert flipped(changed(true, "gossip", "exponential", [70.0, 69.0, 70.0, 69.0, 70.0, 69.0])) == {"complete highest"}
     assert flipped(changed(true, "cycle-gossip", "complete", [54.0, 53.0, 60.0, 56.0, 44.0, 43.0])) == {"utility"}
     silent = [one | {"reputation": one["reputation"][:1] * 2} for one in true]
     assert flipped(silent) == {"P4 rises"}
-    assert skin_verdicts(true[:1])["lowest CGS"] == "not run"
+    assert skin_verdicts(true[:1])["lowest CGS"] == "undecided"

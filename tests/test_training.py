@@ -54,7 +54,9 @@ def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits):
         assert torch.allclose(got, want, atol=1e-6)
 
 
-def test_score_is_the_equation(small_run, digits):
+@pytest.mark.parametrize("at_once", [10_000, 7])
+def test_score_is_the_equation(small_run, digits, monkeypatch, at_once):
+    monkeypatch.setattr(participants, "GRAPH_PIXELS", 64 * at_once)
     run = small_run("cycle")
     task = runs.task_of(run, digits)
     options = replace(run.options, score_samples=10_000)

@@ -50,7 +50,7 @@ def test_one_altered_record_flips_one_verdict(tmp_path):
     record["accuracy"][0] += 2
     path.write_text(json.dumps(record))
     after = verdicts.verdicts(tmp_path / "results")
-    what = "who never answers ends below what it has when it answers"
+    what = "who never answers (which we score 0) ends below what it has when it answers"
     assert flipped(before, after) == [(what, "reproduced", "not reproduced")]
 
 
@@ -135,7 +135,10 @@ def test_free_riders_are_judged_by_who_flips(tmp_path):
     assert counted["at rate 1.0 it ends below 0.05"] == "0/1"
     assert counted["the honest gain less on average than with clean labels"] == "2/2"
     assert counted["every flipper gains less than every honest participant"] == "2/2"
-    assert counted["the flippers' mean reputation falls from each rate to the next"] == "1/2"  # 0 to 0.2, not on to 1.0
+    assert counted["the same at the last calibration"] == "2/2"
+    assert counted["at the first calibration the honest score a flipper below each other"] == "0/2"
+    falls = "the flippers' reputation, mean over all calibrations, falls from each rate to the next"
+    assert counted[falls] == "1/2"  # 0 to 0.2, not on to 1.0
 
 
 def test_the_grid_of_thresholds(tmp_path):

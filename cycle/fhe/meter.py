@@ -25,6 +25,3 @@ class TrafficMeter:
     def messages(self, kind: str) -> int:
         """How many messages of a kind travelled."""
         return sum(kind in sizes for sizes in self.bytes.values())
-
-    def total_operations(self) -> Counter:
-        return sum(self.operations.values(), Counter())
