@@ -317,6 +317,17 @@ CLAIMS = (
           over_grid("tau_opt", "cycle", lambda trial: trial.report.cgs, _within)),
     Claim("sensitivity", 1484, "going below tau_opt=0.25 results in degraded collaboration fairness and utility",
           "less MCG and more CGS at tau_opt 0 than at 0.25", ("tau",), below_default_threshold),
+    *(Claim("sensitivity", line, quote, f"with lambda_0 for each peer: {means}", ("cifar10-cnn-per-peer",), check)
+      for line, quote, means, check in (
+          (395, "[CYCle's MCG stands above VPDL's in every split]", "larger MCG than VPDL",
+           compare("cycle per-peer", ("vpdl per-peer",), _more)),
+          (395, "[CYCle's CGS stands below VPDL's in every split]", "smaller CGS than VPDL",
+           compare("cycle per-peer", ("vpdl per-peer",), _fairer)),
+          (424, "our method consistently provides positive collaboration gains to all participants",
+           "the smallest gain is above 0", each(("cycle per-peer",), _everybody_gains)),
+          (424, "not the case for [...] VPDL, which is evident in the outcomes for P1", "P1 loses in (0.6, 1)",
+           each(("vpdl per-peer",), _first_loses, ("imbalanced-0.6-1",))),
+      )),
     Claim("sensitivity", 1422, "both methods achieve similar MCG values", "N = 20: MCG larger or similar", TWENTY,
           compare("cycle-gossip", ("gossip",), _kept)),
     Claim("sensitivity", 1422, "the collaboration gain spread (CGS) is considerably lower", "N = 20: smaller CGS",
