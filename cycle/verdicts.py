@@ -3,6 +3,7 @@
 `claims` holds sentences to the values that the paper prints; this file holds them to what was run for this book.
 """
 
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -186,13 +187,18 @@ def tested_after_mixing(cases_of, check) -> Check:
     """A check of the chapters on gossip, on the cases tested after the mixing."""
 
     def decide(found):
-        facts = readings.printed() | {"kept": kept_in_print()}
+        facts = _printed()
         gossip = [trial.record for trial in found if "gossip" in trial.method]
         cases = [case for case in cases_of(gossip) if case["tested"] == "after"]
         answers = [(f"{case.get('split', '')} seed {case['seed']}".strip(), check.holds(case, facts)) for case in cases]
         return [(name, answer) for name, answer in answers if answer is not None]
 
     return decide
+
+
+@functools.cache
+def _printed() -> dict:
+    return readings.printed() | {"kept": kept_in_print()}
 
 
 def kept_in_print() -> float:
