@@ -80,7 +80,7 @@ if sys.argv[1] == "kept":
     keep_freed_memory()
 torch.ones(2**24)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-for _ in range(20):
+for _ in range(5):
     torch.ones(2**24)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
@@ -88,7 +88,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="a setting of glibc")
 def test_freed_memory_is_kept():
-    """Twenty blocks of 64 MB one after the other: faulted in anew each time, or not."""
+    """Five blocks of 64 MB one after the other: faulted in anew each time, or not."""
 
     def faults(how):
         command = [sys.executable, "-c", FAULTS, how]
