@@ -12,32 +12,10 @@ import pandas as pd
 
 from cycle import gossip_claims, paper, readings
 from cycle.evidence import (
-    NOTHING,
-    Check,
-    below_default_threshold,
-    compare,
-    each,
-    equals_converge,
-    falls_with_rate,
-    flippers,
-    honest,
-    mean_gain,
-    mean_spread,
-    on_average,
-    over_grid,
-    rates,
-    refusal,
-    rich_rise_poor_fall,
-    rich_score_higher,
-    rises,
-    score_among_honest,
-    score_by_flippers,
-    score_of_flippers,
-    scores_fall,
-    scores_follow_sizes,
-    similar,
-    trials,
-)
+    NOTHING, Check, below_default_threshold, compare, each, equals_converge, falls_with_rate, flippers, honest,
+    mean_gain, mean_spread, on_average, over_grid, rates, refusal, rich_rise_poor_fall, rich_score_higher, rises,
+    score_among_honest, score_by_flippers, score_of_flippers, scores_fall, scores_follow_sizes, similar, trials,
+)  # fmt: skip
 from cycle.records import RESULTS
 
 PROFILES = ("laptop", "paper")
