@@ -217,6 +217,13 @@ def score_by_flippers(trial: Trial) -> np.ndarray:
     return trial.reputation(-1)[np.ix_(list(flippers(trial)), honest(trial))]
 
 
+def told_apart(calibration: int) -> Callable[[Trial, Trial], bool]:
+    """For `rates`: at this calibration the honest score those who flip below each other."""
+    return lambda flipped, clean: (
+        score_of_flippers(flipped, calibration).mean() < score_among_honest(flipped, calibration).mean()
+    )
+
+
 def falls_with_rate(found: list[Trial]) -> list[Case]:
     """The flippers' mean reputation, over all calibrations, falls from each flip rate to the next, from 0 on."""
 

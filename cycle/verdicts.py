@@ -12,10 +12,32 @@ import pandas as pd
 
 from cycle import gossip_claims, paper, readings
 from cycle.evidence import (
-    NOTHING, Check, below_default_threshold, compare, each, equals_converge, falls_with_rate, flippers, honest,
-    mean_gain, mean_spread, on_average, over_grid, rates, refusal, rich_rise_poor_fall, rich_score_higher, rises,
-    score_among_honest, score_by_flippers, score_of_flippers, scores_fall, scores_follow_sizes, similar, trials,
-)  # fmt: skip
+    NOTHING,
+    Check,
+    below_default_threshold,
+    compare,
+    each,
+    equals_converge,
+    falls_with_rate,
+    flippers,
+    honest,
+    mean_gain,
+    mean_spread,
+    on_average,
+    over_grid,
+    rates,
+    refusal,
+    rich_rise_poor_fall,
+    rich_score_higher,
+    rises,
+    score_by_flippers,
+    score_of_flippers,
+    scores_fall,
+    scores_follow_sizes,
+    similar,
+    told_apart,
+    trials,
+)
 from cycle.records import RESULTS
 
 PROFILES = ("laptop", "paper")
@@ -132,13 +154,6 @@ def _honest_gain(flipped, clean):
 
 def _honest_gain_less(flipped, clean):
     return flipped.report.gains[honest(flipped)].mean() < clean.report.gains[honest(flipped)].mean()
-
-
-def _told_apart(calibration):
-    def holds(flipped, clean):
-        return score_of_flippers(flipped, calibration).mean() < score_among_honest(flipped, calibration).mean()
-
-    return holds
 
 
 def _flippers_gain_least(flipped, clean):
@@ -270,9 +285,9 @@ CLAIMS = (
           "the flippers' reputation, mean over all calibrations, falls from each rate to the next", RIDERS,
           falls_with_rate),
     Claim("free-riders", 538, "[...] being rapidly identified as malicious",
-          "at the first calibration the honest score a flipper below each other", RIDERS, rates(_told_apart(0))),
+          "at the first calibration the honest score a flipper below each other", RIDERS, rates(told_apart(0))),
     Claim("free-riders", 538, "[the column of P5 ends below the others']", "the same at the last calibration",
-          RIDERS, rates(_told_apart(-1))),
+          RIDERS, rates(told_apart(-1))),
     Claim("free-riders", 553, "P5 accurately recognized that the other participants were beneficial when the label "
           "flipping rate was at 0.2", f"a flipper's mean score of the honest ends at {NOTHING} or above",
           RIDERS, rates(lambda flipped, clean: score_by_flippers(flipped).mean() >= NOTHING, lambda rate: rate == 0.2)),
