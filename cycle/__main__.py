@@ -21,7 +21,7 @@ def _names(text: str) -> list[str]:
 
 
 def keep_freed_memory() -> None:
-    """Let glibc reuse large blocks: it gives them back at once, and faulting them in again is a third of a CPU step."""
+    """Let glibc reuse large blocks: it gives them back at once, and each training step faults them in again."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt:
         mallopt(M_MMAP_THRESHOLD, 2**30)

@@ -93,13 +93,13 @@ PROFILES = {
         },
         models={"resnet18": ("cnn", None), "efficientnet_b0": ("cnn", None)},
         changes={"poly_mlp": SQUARES, "resnet18": {"local_epochs": 5, "rounds": 15, "lr_every": 5}},
-        test_every=10,  # testing 5 or 20 models on 10,000 images costs as much as several of their epochs
+        test_every=10,  # testing everybody on 10,000 images costs more than an epoch of training
     ),
     "paper": Profile(
         "the paper's data and schedule (the CNN at half its learning rate); ResNet-18 wants a GPU",
         Options(),
         changes={
-            "cnn": {"lr": 0.05},  # not the printed 0.1: see the CIFAR chapter for the (unrecorded) pilot
+            "cnn": {"lr": 0.05},  # not the printed 0.1, at which somebody never trains: see the CIFAR chapter
             "efficientnet_b0": {"batch_size": 32},
         },
     ),

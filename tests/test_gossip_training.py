@@ -331,3 +331,12 @@ def test_an_unknown_topology_is_refused_at_once(small_run, digits):
     for method in ("gossip", "cycle-gossip"):
         with pytest.raises(ValueError, match="complete, ring, exponential"):
             methods.play(method, task, options)
+
+
+def test_the_gradient_does_not_depend_on_how_many_samples_fit_at_once(small_run, digits, monkeypatch):
+    task, options = task_and_options(small_run, digits)
+    one = task.participants(options)[0]
+    whole = gossip_training.gradient(one, 0, options)
+    monkeypatch.setattr(gossip_training, "GRAPH_PIXELS", 64 * 7)
+    assert one.size > 7
+    assert torch.allclose(gossip_training.gradient(one, 0, options), whole, atol=1e-6)

@@ -149,3 +149,18 @@ def test_the_grid_of_thresholds(tmp_path):
     frame = verdicts.verdicts(tmp_path, "sensitivity").query("profile == 'laptop' and cases > 0")
     first = frame[frame["the paper"].str.contains("tau")].set_index("the paper")["verdict"]
     assert first.iloc[0] == "reproduced" and first.iloc[1] == "not reproduced"
+
+
+def test_where_nothing_can_be_said_there_is_no_case(tmp_path):
+    write(tmp_path, "cifar10-cnn", [1] * 5)
+    found = evidence.trials(("cifar10-cnn",), "laptop", tmp_path)
+    assert evidence.each(("cycle",), lambda trial: None)(found) == []
+    assert [held for _, held in evidence.each(("cycle",), lambda trial: False)(found)] == [False]
+
+
+def test_every_claim_is_counted_once_and_the_stand_in_apart():
+    counts = verdicts.counts().set_index("profile")
+    judged = counts.drop(columns="on one case").sum(axis=1)
+    drawn = sum(claim.chapter == "fed-isic" for claim in verdicts.CLAIMS)
+    assert judged[verdicts.STAND_IN] == drawn > 0
+    assert judged["laptop"] + drawn == judged["paper"] == len(verdicts.CLAIMS)
