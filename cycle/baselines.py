@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from cycle import sharing
-from cycle.models import mixed_tensors, vector
+from cycle.models import assign, mixed_tensors, vector
 from cycle.options import Options
 from cycle.participants import SCORE, Participant, Task, accuracy, learn, stream
 from cycle.training import Round, State
@@ -95,10 +95,8 @@ def _parameters(participant: Participant) -> Update:
     return [parameter.detach().clone() for parameter in participant.model.parameters()]
 
 
-@torch.no_grad()
 def _set(model: torch.nn.Module, *terms: Update) -> None:
-    for parameter, *parts in zip(model.parameters(), *terms, strict=True):
-        parameter.copy_(sum(parts))
+    assign(model.parameters(), [sum(parts) for parts in zip(*terms, strict=True)])
 
 
 def _local(participant: Participant, epoch: int, options: Options) -> tuple[torch.Tensor, Update, Update]:
@@ -151,10 +149,7 @@ def fedavg(task: Task, options: Options, state: State) -> Iterator[Round]:
             downloads = {(task.n, n): mean for n in range(task.n)}
         downloads = _messages(state, downloads, like)
         for participant in state.participants:
-            tensors, values = mixed_tensors(participant.model), downloads[task.n, participant.index]
-            with torch.no_grad():
-                for tensor, value in zip(tensors, values, strict=True):
-                    tensor.copy_(value)
+            assign(mixed_tensors(participant.model), downloads[task.n, participant.index])
         yield _server_round(state, task, losses, True, full, full)
 
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from cycle import reputation
 from cycle.gossip import adjacency, link_probabilities, masked_mixing, mixing_matrix, reweigh, submixing
-from cycle.models import mixed_tensors, vector
+from cycle.models import assign, mixed_tensors, vector
 from cycle.options import Options
 from cycle.participants import (
     GRAPH_PIXELS,
@@ -179,5 +179,4 @@ def mix(model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers:
     total = torch.zeros_like(vector(tensors))
     for j in np.flatnonzero(row):
         total.add_(vectors[j], alpha=float(row[j]))
-    for tensor, values in zip(tensors, total.split([tensor.numel() for tensor in tensors]), strict=True):
-        tensor.copy_(values.view_as(tensor))
+    assign(tensors, total.split([tensor.numel() for tensor in tensors]))

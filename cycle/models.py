@@ -156,3 +156,10 @@ def mixed_tensors(model: nn.Module, buffers: bool = True) -> list[torch.Tensor]:
 def vector(tensors) -> torch.Tensor:
     """All numbers in one row, detached."""
     return torch.cat([tensor.detach().flatten() for tensor in tensors])
+
+
+@torch.no_grad()
+def assign(tensors, values) -> None:
+    """Write values into tensors of the same numbers of elements, in place."""
+    for tensor, value in zip(tensors, values, strict=True):
+        tensor.copy_(value.view_as(tensor))

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import torch
 
-from cycle import ranks, records
+from cycle import gossip_training, participants, ranks, records
 from cycle.options import Options
 from cycle.runs import Run
 
 SMALL = {"local_epochs": 1, "rounds": 4, "batch_size": 32, "lr": 0.05, "period": 2, "score_samples": 64}
+GRAPH_PIXELS = 64 * 20  # scores and gradients take 20 images of the digits at a time: four parts, the last one short
 
 
 def run_of(method: str, n: int = 4, width: int | None = None, variant: str = "", **options) -> Run:
@@ -23,6 +24,7 @@ def run_of(method: str, n: int = 4, width: int | None = None, variant: str = "",
 def main(results, runs, patience=30.0):
     torch.set_num_threads(1)
     ranks.PATIENCE = float(patience)
+    participants.GRAPH_PIXELS = gossip_training.GRAPH_PIXELS = GRAPH_PIXELS
     ranks.join()
     for keywords in json.loads(runs):
         records.execute(run_of(**keywords), "test", Path(results), "cpu", progress=False)

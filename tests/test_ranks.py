@@ -12,9 +12,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from ranks_worker import run_of
+from ranks_worker import GRAPH_PIXELS, run_of
 
-from cycle import records
+from cycle import gossip_training, participants, records
 from cycle.ranks import Ranks
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
@@ -85,8 +85,11 @@ def numbers(results, keywords):
 def one_process(results, runs):
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    for keywords in runs:
-        records.execute(run_of(**keywords), "test", results, "cpu", progress=False)
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (participants, gossip_training):
+            patch.setattr(module, "GRAPH_PIXELS", GRAPH_PIXELS)
+        for keywords in runs:
+            records.execute(run_of(**keywords), "test", results, "cpu", progress=False)
     torch.set_num_threads(threads)
     return [numbers(results, keywords) for keywords in runs]
 

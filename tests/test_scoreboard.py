@@ -70,6 +70,19 @@ def test_one_seed_has_no_spread(tmp_path):
     assert frame["size"].isna().all() and frame["order"].isna().all()
 
 
+def test_of_two_experiments_for_one_printed_value_the_first_counts(tmp_path):
+    """The row DSGD at N = 5: the CNN of `participants-gossip` comes before the slim ResNet of `gossip-buffers`."""
+    measured = []
+    for name, accuracy in (("gossip-buffers", 60.0), ("participants-gossip", 50.0)):
+        runs = experiments.runs_of(name, "laptop", (0,), ("gossip",), ("dirichlet-0.5",))
+        path = tmp_path / next(run for run in runs if run.n == 5).path
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"accuracy": 5 * [accuracy], "standalone": 5 * [40.0], "options": {}}))
+        frame = of(scoreboard.cells("laptop", tmp_path), "noofparticipantsv3-part1", method="DSGD", measure="MVA")
+        measured.append(frame["measured"].item())
+    assert measured == [60, 50]
+
+
 def test_the_counts_add_up(faithful):
     frame = scoreboard.breakdown("paper", faithful).set_index("table")
     assert frame["values"][:-1].sum() == frame["values"]["all"] == len(scoreboard.printed())
