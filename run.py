@@ -54,8 +54,13 @@ def setup() -> None:
     if free < NEEDED_GIGABYTES:
         sys.exit(f"{ROOT} has {free:.1f} GB free; the packages need {NEEDED_GIGABYTES} GB. Make room and repeat.")
     print("preparing .venv (a few minutes the first time) ...", flush=True)
-    if not PYTHON.exists():
-        venv.create(VENV, with_pip=True)
+    if not stamp.exists():  # never finished: begin anew
+        try:
+            venv.create(VENV, with_pip=True, clear=True)
+        except subprocess.CalledProcessError:
+            sys.exit(
+                "Python's venv could not install pip. On Debian and Ubuntu: apt install python3-venv; then repeat."
+            )
     command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"]
     if subprocess.run(command, cwd=ROOT).returncode:
         sys.exit(

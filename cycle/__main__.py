@@ -17,7 +17,30 @@ BENCHMARKS = ("round", "scale", "theory", "fhe")
 
 
 def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError(f"wants one name or several with commas, got {text!r}")
+    return names
+
+
+def _seeds(text: str) -> list[int]:
+    if not all(name.isdecimal() for name in _names(text)):
+        raise argparse.ArgumentTypeError(f"wants 0, 1, 2, ..., one or several with commas, got {text!r}")
+    return [int(name) for name in _names(text)]
+
+
+def _threads(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"wants 1, 2, 3, ..., got {text!r}")
+    return int(text)
+
+
+def _device(text: str) -> torch.device:
+    try:
+        torch.empty(0, device=text)
+    except Exception as error:  # each kind of device has its own way to say that it is not there
+        raise argparse.ArgumentTypeError(f"{text!r} is not a device of this machine ({error})") from error
+    return torch.device(text)
 
 
 def keep_freed_memory() -> None:
@@ -42,13 +65,8 @@ def run(arguments) -> None:
     keep_freed_memory()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    seeds = [int(seed) for seed in _names(arguments.seed)]
     selected = experiments.runs_of(
-        arguments.name,
-        arguments.profile,
-        seeds,
-        arguments.methods and _names(arguments.methods),
-        arguments.splits and _names(arguments.splits),
+        arguments.name, arguments.profile, arguments.seed, arguments.methods, arguments.splits
     )
     if arguments.privacy:
         selected = {run.path: run for run in (runs.with_privacy(run, arguments.privacy) for run in selected)}.values()
@@ -97,14 +115,14 @@ def parser() -> argparse.ArgumentParser:
         return verb
 
     verb = experiment_verb("run", run, "run what is not recorded yet, resume what was interrupted, print the table")
-    verb.add_argument("--seed", default="0", help="one seed or several with commas (default 0)")
-    verb.add_argument("--device", help="cuda, cuda:1, cpu, ... (default: CUDA where there is one)")
-    verb.add_argument("--methods", help="only these, with commas, e.g. standalone,cycle")
-    verb.add_argument("--splits", help="only these, with commas, e.g. homogeneous,imbalanced-0.6-1")
+    verb.add_argument("--seed", type=_seeds, default="0", help="one seed or several with commas (default 0)")
+    verb.add_argument("--device", type=_device, help="cuda, cuda:1, cpu, ... (default: CUDA where there is one)")
+    verb.add_argument("--methods", type=_names, help="only these, with commas, e.g. standalone,cycle")
+    verb.add_argument("--splits", type=_names, help="only these, with commas, e.g. homogeneous,imbalanced-0.6-1")
     verb.add_argument(
         "--privacy", choices=("plain", "fhe"), help="how answers travel (default: as the experiment says)"
     )
-    verb.add_argument("--threads", type=int, help="CPU threads (one thread each for runs side by side)")
+    verb.add_argument("--threads", type=_threads, help="CPU threads (one thread each for runs side by side)")
     experiment_verb("table", table, "ours beside the paper's, from what is recorded")
     verb = verbs.add_parser("data", help="fetch a data set and verify it")
     verb.add_argument("name", metavar="NAME", choices=datasets.DATASETS, help=", ".join(datasets.DATASETS))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
+from torch.optim.swa_utils import update_bn
 
 from cycle import sharing
 from cycle.models import assign, mixed_tensors, vector
@@ -25,6 +26,7 @@ PATIENCE = 10  # RFFL: rounds before anybody is removed
 CLIP = 1e-3  # CFFL: largest element of an update
 UPLOAD = 0.1  # CFFL: fraction of each tensor that is uploaded
 VALIDATION = 1000  # CFFL: training images of all participants on which the server judges an upload
+BYTES_PER_NUMBER = 4
 
 Update = list[torch.Tensor]
 
@@ -108,8 +110,9 @@ def _local(participant: Participant, epoch: int, options: Options) -> tuple[torc
     return losses, before, [a - b for a, b in zip(_parameters(participant), before, strict=True)]
 
 
-def _size(participant: Participant, fraction=1.0) -> int:
-    return int(sum(np.ceil(fraction * p.numel()) for p in participant.model.parameters())) * 4
+def _size(participant: Participant, fraction: float) -> int:
+    """Bytes of an update of which each tensor is sent to a fraction."""
+    return BYTES_PER_NUMBER * int(sum(np.ceil(fraction * p.numel()) for p in participant.model.parameters()))
 
 
 def _messages(state: State, outgoing: dict[tuple[int, int], Update], like: Update) -> dict[tuple[int, int], Update]:
@@ -138,7 +141,8 @@ def _server_round(state: State, task: Task, losses, present, upload_bytes, downl
 def fedavg(task: Task, options: Options, state: State) -> Iterator[Round]:
     """FedAvg: everybody gets the size-weighted mean of all models, BatchNorm buffers included."""
     weights = _sizes(task) / _sizes(task).sum()
-    full, like = _size(state.participants[0]), mixed_tensors(state.participants[0].model)
+    like = mixed_tensors(state.participants[0].model)
+    full = BYTES_PER_NUMBER * sum(tensor.numel() for tensor in like)
     while state.epoch < options.epochs:
         losses = [_local(participant, state.epoch, options)[0] for participant in state.participants]
         uploads = _messages(state, {(p.index, task.n): mixed_tensors(p.model) for p in state.participants}, like)
@@ -234,6 +238,7 @@ def cffl(task: Task, options: Options, state: State) -> Iterator[Round]:
         scores = np.zeros(task.n)
         for n in np.flatnonzero(present):
             _set(server.model, base, uploads[n])
+            update_bn([server.pixels(images)], server.model)  # updates carry no statistics of BatchNorm, if it has any
             scores[n] = accuracy(server.model, images, labels, server.pixels)
         credibility = cffl_credibility(previous, scores, present)
         total = weighted_sum(uploads, credibility > 0)

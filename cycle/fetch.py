@@ -15,6 +15,8 @@ import numpy as np
 from PIL import Image
 from tqdm.auto import tqdm
 
+from cycle.files import write_atomically
+
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 # Of the npm copy: pixels (uint8, image x row x column x RGB) and labels (uint8) in the row order of the official
@@ -105,10 +107,8 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], str]:
 
 
 def _write(path: Path, arrays: dict[str, np.ndarray], source: str) -> None:
-    partial = path.with_suffix(".partial")
-    with open(partial, "wb") as file:
-        np.savez(file, sha256=content_hash(arrays), source=source, **arrays)
-    os.replace(partial, path)
+    digest = content_hash(arrays)
+    write_atomically(path, lambda file: np.savez(file, sha256=digest, source=source, **arrays))
 
 
 def cached(name: str) -> bool:
@@ -134,7 +134,7 @@ def cifar(name: str) -> tuple[dict[str, np.ndarray], str]:
             try:
                 _write(path, fetch(name, Path(directory)), source)
                 return _read(path)
-            except (DataError, OSError, RuntimeError, subprocess.SubprocessError) as error:
+            except Exception as error:  # whatever a source, or a cut archive, raises: the next one is asked
                 reasons.append(f"  {source}: {type(error).__name__}: {error}")
     raise DataError(
         f"{name} could not be fetched:\n"

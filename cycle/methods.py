@@ -15,12 +15,13 @@ class Method:
     generator: Callable[[Task, Options, training.State], Iterator[training.Round]]
     local_start: bool = True  # begins with local epochs, which are those of standalone, bit for bit
     common_start: bool = False  # all participants begin from the same weights
+    private: bool = False  # answers can be computed under encryption
 
 
 METHODS = {
     "standalone": Method(training.standalone),
-    "vpdl": Method(training.vpdl),
-    "cycle": Method(training.cycle),
+    "vpdl": Method(training.vpdl, private=True),
+    "cycle": Method(training.cycle, private=True),
     "fedavg": Method(baselines.fedavg, local_start=False, common_start=True),
     "cffl": Method(baselines.cffl, local_start=False, common_start=True),
     "rffl": Method(baselines.rffl, local_start=False, common_start=True),
@@ -34,5 +35,7 @@ def play(name: str, task: Task, options: Options, state: training.State | None =
     """The rounds of a method by its name, from the start or from a state."""
     if name not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {name!r}")
+    if options.privacy != "plain" and not METHODS[name].private:
+        raise ValueError(f"privacy must be plain for {name}, whose messages travel in clear, got {options.privacy!r}")
     state = state or training.start(task, options, METHODS[name].common_start)
     return METHODS[name].generator(task, options, state)

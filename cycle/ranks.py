@@ -117,6 +117,14 @@ class Ranks:
         merged = {key: value for part in gathered for key, value in part.items()}
         return {key: merged[key] for key in sorted(merged)}
 
+    def agreed(self, value):
+        """What the first rank says, on all: it decides where looking for oneself could differ."""
+        if self.size == 1:
+            return value
+        said = [value]
+        _alive(dist.broadcast_object_list, said, src=0, group=_control())
+        return said[0]
+
     def wait(self) -> None:
         """Until all ranks are here."""
         if self.size > 1:

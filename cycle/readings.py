@@ -45,20 +45,20 @@ def printed(values: pd.DataFrame | None = None) -> dict:
         "MCG given up": float((complete["MCG"] - cycle["MCG"]).max()),
         "Pearson": float(cycle["rho"].min()),
         "MCG": complete["MCG"].to_dict(),
-        "implied spread": {
-            place: implied_spread(complete["CGS"][place], cycle["CGS"][place], rho) / complete["CGS"][place]
+        "implied spreads": {
+            place: tuple(implied_spreads(complete["CGS"][place], cycle["CGS"][place], rho) / complete["CGS"][place])
             for place, rho in cycle["rho"].dropna().items()
         },
     }
 
 
-def implied_spread(complete_cgs: float, cgs: float, rho: float) -> float:
-    """The spread of A that CGS and Pearson (B, A) imply where everybody ends alike on the complete graph.
+def implied_spreads(complete_cgs: float, cgs: float, rho: float) -> np.ndarray:
+    """The spreads of A that CGS and Pearson (B, A) leave where everybody ends alike on the complete graph, ascending.
 
-    There CGS is the spread of B, and CGS^2 = a^2 + b^2 - 2 rho a b for CYCle; the smaller root, NaN where none is real.
+    There CGS is the spread b of B, and CGS^2 = a^2 + b^2 - 2 rho a b for CYCle: its positive roots a, if it has any.
     """
-    discriminant = cgs**2 - (1 - rho**2) * complete_cgs**2
-    return float(rho * complete_cgs - np.sqrt(discriminant)) if discriminant >= 0 else float("nan")
+    roots = np.roots([1, -2 * rho * complete_cgs, complete_cgs**2 - cgs**2])
+    return np.sort(roots.real[np.isreal(roots) & (roots.real > 0)])
 
 
 def measured(record: dict, point: str) -> dict:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import time
@@ -14,24 +15,15 @@ from pathlib import Path
 import torch
 from tqdm.auto import tqdm
 
-from cycle import datasets, models, training
+from cycle import datasets, distillation, models, participants, partition, runs, training
 from cycle.experiments import runs_of
+from cycle.files import write_atomically
 from cycle.methods import METHODS, play
 from cycle.participants import accuracy
+from cycle.ranks import Ranks
 from cycle.runs import PROFILES, Run, task_of
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
-
-
-def write_atomically(path: Path, write) -> None:
-    """Whatever happens, `path` holds the old content or the new: never a part."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(partial, "wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
 
 
 def _output_of(*command) -> str:
@@ -52,14 +44,22 @@ def hardware(device: torch.device) -> str:
     return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} thread(s)"
 
 
-def provenance(device: torch.device, ranks: int = 1) -> dict:
+def _command(run: Run, experiment: str) -> str:
+    """As it was typed; for a run that a notebook asked for, the one that makes the same."""
+    if Path(sys.argv[0]).parts[-2:] == ("cycle", "__main__.py"):
+        return " ".join(["python -m cycle", *sys.argv[1:]])
+    chosen = f"--profile {run.profile} --seed {run.seed} --methods {run.method} --splits {run.split}"
+    return f"python -m cycle run {experiment} {chosen}"
+
+
+def provenance(command: str, device: torch.device, ranks: int = 1) -> dict:
     """Commit, command, versions, hardware, date."""
     commit = _output_of("git", "rev-parse", "HEAD") or "unknown"
     if _output_of("git", "status", "--porcelain", "--", "cycle"):
         commit += "-dirty"
     return {
         "commit": commit,
-        "command": " ".join(["python -m cycle", *sys.argv[1:]]),
+        "command": command,
         "python": platform.python_version(),
         "torch": torch.__version__,
         "hardware": hardware(device) + (f", {ranks} ranks" if ranks > 1 else ""),
@@ -67,17 +67,20 @@ def provenance(device: torch.device, ranks: int = 1) -> dict:
     }
 
 
-def warmup_key(run: Run, data_hash: str) -> str:
-    """Names what the local epochs depend on: runs that share it share them bit for bit."""
+def warmup_key(run: Run, data_hash: str, device: torch.device) -> str:
+    """Names what the local epochs depend on, code included: runs that share it on a machine share them bit for bit."""
     alone = run.alone().settings()
     alone["options"].pop("rounds")
-    alone |= {"flips": run.settings()["flips"], "data": data_hash, "torch": torch.__version__}
-    return hashlib.sha256(json.dumps(alone, sort_keys=True).encode()).hexdigest()[:16]
+    alone |= {"flips": run.settings()["flips"], "data": data_hash, "torch": torch.__version__, "device": device.type}
+    code = [
+        Path(module.__file__).read_text() for module in (datasets, distillation, models, participants, partition, runs)
+    ]
+    return hashlib.sha256("".join([json.dumps(alone, sort_keys=True), *code]).encode()).hexdigest()[:16]
 
 
-def _saved(paths, key: str, device) -> list[dict]:
+def _saved(paths, key: str) -> list[dict]:
     """The parts of the latest epoch that was saved whole: one for each rank, the first rank's first."""
-    parts = [torch.load(path, map_location=device, weights_only=False) for path in paths if path.exists()]
+    parts = [torch.load(path, map_location="cpu", weights_only=False) for path in paths if path.exists()]
     sets = {}
     for part in parts:
         if part["key"] == key:
@@ -91,28 +94,32 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
 
     With several ranks all call this; `results` is a directory that all of them see.
     """
-    path = results / run.path
-    if path.exists():
-        return json.loads(path.read_text())
+    path, ranks = results / run.path, Ranks.of(run.n)
+    recorded = ranks.agreed(json.loads(path.read_text()) if ranks.first and path.exists() else None)
+    if recorded:
+        return recorded
     device = torch.device(device) if device else datasets.default_device()
     dataset = datasets.load(run.dataset, device)
     task = task_of(run, dataset)
     state = training.start(task, run.options, METHODS[run.method].common_start)
-    ranks = state.ranks
 
-    settings = json.dumps(run.settings() | {"data": dataset.hash}, sort_keys=True)
+    kind = {"data": dataset.hash, "torch": torch.__version__, "device": device.type}
+    settings = json.dumps(run.settings() | kind, sort_keys=True)
     place = results / ".checkpoints" / run.path
     checkpoint, previous = (Path(f"{place}.{ranks.rank}{ending}") for ending in (".pt", ".previous.pt"))
-    warmup = results / ".checkpoints" / f"warmup-{warmup_key(run, dataset.hash)}.pt"
+    warmup = results / ".checkpoints" / f"warmup-{warmup_key(run, dataset.hash, device)}.pt"
     shares_warmup = METHODS[run.method].local_start and run.options.local_epochs > 0
-    log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "provenance": provenance(device, ranks.size)}
-    saved = _saved(place.parent.glob(f"{place.name}.*.pt"), settings, device)
+    origin = provenance(_command(run, experiment), device, ranks.size)
+    log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "provenance": origin}
+    saved = _saved(place.parent.glob(f"{place.name}.*.pt"), settings)
     if not saved and shares_warmup:
-        saved = _saved([warmup], warmup.name, device)
+        saved = _saved([warmup], warmup.name)
     ranks.wait()  # until all have read what the first to go on replaces
     if saved:
         state.restore(*[part["state"] for part in saved])
-        log = saved[0]["log"] | {"provenance": log["provenance"]}
+        before = saved[0]["log"]["provenance"]
+        earlier = [*before.pop("earlier", []), before | {"epochs": state.epoch}]
+        log = saved[0]["log"] | {"provenance": origin | {"earlier": earlier}}
 
     name = run.path.removesuffix(".json")
     quiet = 1.0 if sys.stderr.isatty() else 60.0
@@ -154,7 +161,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     if ranks.first:
         for left in place.parent.glob(f"{place.name}.*.pt"):
             left.unlink(missing_ok=True)
-    return json.loads(path.read_text())
+    return ranks.agreed(json.loads(path.read_text()) if ranks.first else None)
 
 
 def _measured(done: training.Round, dataset, tested: bool) -> dict[int, dict]:
@@ -208,11 +215,20 @@ def _record(run, experiment, task, state, log, results) -> dict:
     }
 
 
-def read(name: str, profile: str, seeds=range(10), results: Path = RESULTS) -> list[tuple[Run, dict]]:
-    """The runs of an experiment that are recorded, with their records."""
+def read(name: str, profile: str, seeds=None, results: Path = RESULTS) -> list[tuple[Run, dict]]:
+    """The runs of an experiment that are recorded, of these seeds or of all, with their records.
+
+    Where a run was recorded before its participants' accuracy alone was, that is filled in (None: still not recorded).
+    """
+    if seeds is None:
+        endings = (re.search(r"\.seed(\d+)\.json$", path.name) for path in (results / profile).rglob("*.json"))
+        seeds = sorted({int(ending[1]) for ending in endings if ending})
     found = []
     for run in runs_of(name, profile, seeds):
-        path = results / run.path
+        path, alone = results / run.path, results / run.alone().path
         if path.exists():
-            found.append((run, json.loads(path.read_text())))
+            record = json.loads(path.read_text())
+            if record["standalone"] is None and alone.exists():
+                record["standalone"] = json.loads(alone.read_text())["accuracy"]
+            found.append((run, record))
     return found

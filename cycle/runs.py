@@ -7,6 +7,7 @@ import numpy as np
 
 from cycle import partition
 from cycle.datasets import Dataset
+from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.participants import Task
 
@@ -148,8 +149,8 @@ def task_of(run: Run, dataset: Dataset) -> Task:
 
 
 def with_privacy(run: Run, privacy: str) -> Run:
-    """The same run with its answers in clear or encrypted; standalone has none."""
-    if run.method == "standalone":
+    """The same run with its answers in clear or encrypted; methods without answers stay as they are."""
+    if not METHODS[run.method].private:
         return run
     variant = "+".join(
         [*(part for part in run.variant.split("+") if part not in ("", "fhe")), *["fhe"][: privacy == "fhe"]]

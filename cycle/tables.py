@@ -85,15 +85,21 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
     if not found:
         return f"not run; to run it: python -m cycle run {name} --profile {profile}"
 
+    origins = [
+        origin for record in found for origin in (record["provenance"], *record["provenance"].get("earlier", ()))
+    ]
+
     def values(key):
-        return sorted({record["provenance"][key] for record in found})
+        return sorted({origin[key] for origin in origins})
 
     seeds = sorted({record["seed"] for record in found})
     needed = len(seeds) * len(list(runs_of(name, profile)))
     dates = [value[:10] for value in values("date")]
     commits = ", ".join(value[:8] for value in values("commit"))
+    waiting = sum(record["standalone"] is None for record in found)
+    missing = f" ({waiting} of them in no table until its standalone run is recorded)" if waiting else ""
     return (
-        f"profile {profile}, {len(seeds)} seed(s), {len(found)} of {needed} runs on "
+        f"profile {profile}, {len(seeds)} seed(s), {len(found)} of {needed} runs{missing} on "
         f"{' and '.join(values('hardware'))}, "
         f"{dates[0]} to {dates[-1]}, commit {commits}; "
         f"python -m cycle run {name} --profile {profile} --seed {','.join(map(str, seeds))}"

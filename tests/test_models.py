@@ -52,3 +52,11 @@ def test_poly_mlp_squares():
 def test_refuses(name, shape, named):
     with pytest.raises(ValueError, match=named):
         models.build(name, shape, 10)
+
+
+def test_resnet18_starts_as_he_et_al_say():
+    torch.manual_seed(0)
+    for layer in models.build("resnet18", CIFAR, 10, width=32).modules():
+        if isinstance(layer, nn.Conv2d):
+            fan_out = layer.out_channels * layer.kernel_size[0] ** 2
+            assert layer.weight.std().item() == pytest.approx((2 / fan_out) ** 0.5, rel=0.1)

@@ -165,15 +165,17 @@ def test_limits_are_those_of_the_printed_tables():
 
 
 @given(st.floats(0.05, 0.95), st.floats(0.05, 0.98), st.integers(0, 99))
-def test_implied_spread_recovers_the_spread_it_was_made_from(rho, part, seed):
-    """Accuracies made with correlation rho and part * rho of the spread alone: the smaller root is the true one."""
+def test_implied_spreads_hold_the_spread_they_were_made_from(rho, part, seed):
+    """Accuracies made with correlation rho and part * rho of the spread alone: the other root mirrors it at rho."""
     alone, other = np.random.default_rng(seed).normal(50, 9, size=(2, 5))
     unit = (alone - alone.mean()) / alone.std()
     other -= other.mean() + unit * (other @ unit) / 5
     spread = part * rho * alone.std()
     after = spread * (rho * unit + np.sqrt(1 - rho**2) * other / other.std())
-    assert readings.implied_spread(alone.std(), (after - alone).std(), rho) == pytest.approx(spread, rel=1e-6)
-    assert np.isnan(readings.implied_spread(1.0, 0.1, 0.5))
+    both = [spread, (2 - part) * rho * alone.std()]
+    assert readings.implied_spreads(alone.std(), (after - alone).std(), rho) == pytest.approx(both, rel=1e-6)
+    assert len(readings.implied_spreads(1.0, 0.1, 0.5)) == 0
+    assert readings.implied_spreads(1.0, 1.5, 0.0) == pytest.approx([1.25**0.5])
 
 
 def beta_records(accuracy_of, messages=None):

@@ -7,8 +7,9 @@ import time
 from dataclasses import replace
 
 import pytest
+import torch
 
-from cycle import experiments, records, runs
+from cycle import experiments, files, records, runs, tables
 
 NUMBERS = ("accuracy", "curve", "losses", "reputation", "shares", "messages", "bytes", "sizes", "images", "standalone")
 FIELDS = (
@@ -26,7 +27,12 @@ def test_a_record_has_what_readers_need(small_run, tmp_path):
     record = records.execute(small_run("cycle"), "test", tmp_path, progress=False)
     assert all(field in record for field in FIELDS)
     assert record["standalone"] == alone["accuracy"] and alone["standalone"] == alone["accuracy"]
-    assert set(record["provenance"]) == {"commit", "command", "python", "torch", "hardware", "date"}
+    origin = {"commit", "command", "python", "torch", "hardware", "date"}
+    assert set(alone["provenance"]) == origin and set(record["provenance"]) == origin | {"earlier"}
+    (warmup,) = record["provenance"]["earlier"]  # the local epochs were those of the standalone run
+    assert set(warmup) == origin | {"epochs"} and warmup["epochs"] == 2
+    chosen = "--profile smoke --seed 0 --methods cycle --splits imbalanced-0.6-1"
+    assert record["provenance"]["command"] == f"python -m cycle run test {chosen}"  # nobody typed one
     assert [point["round"] for point in record["curve"]] == [2, 5]  # after epoch 5 and at the end
     assert record["accuracy"] == record["curve"][-1]["accuracy"]
     assert record["images"] == sum(record["sizes"]) == 200
@@ -50,9 +56,12 @@ def test_shared_local_epochs_give_the_same_numbers(small_run, tmp_path):
 
 def test_other_settings_do_not_share_local_epochs(small_run):
     one, other = small_run("cycle"), small_run("cycle", lr=0.2)
-    assert records.warmup_key(one, "data") != records.warmup_key(other, "data")
-    assert records.warmup_key(one, "data") != records.warmup_key(replace(one, flips={4: 0.5}), "data")
-    assert records.warmup_key(one, "data") == records.warmup_key(small_run("vpdl", tau_max=0.9), "data")
+
+    def key(run, device="cpu"):
+        return records.warmup_key(run, "data", torch.device(device))
+
+    assert key(one) == key(small_run("vpdl", tau_max=0.9))
+    assert len({key(one), key(other), key(replace(one, flips={4: 0.5})), key(one, "cuda")}) == 4
 
 
 PROGRAM = """
@@ -94,17 +103,30 @@ def test_killed_at_any_moment_and_started_again_gives_identical_numbers(tmp_path
     assert numbers(json.loads(whole.read_text())) == numbers(json.loads(killed.read_text()))
 
 
+def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
+    """CYCle first, with a seed that nobody foresaw; its participants alone afterwards."""
+    chosen = {"seeds": (42,), "splits": ("homogeneous",)}
+    (cycle,) = experiments.runs_of("cifar10-cnn", "smoke", methods=("cycle",), **chosen)
+    assert records.execute(cycle, "cifar10-cnn", tmp_path, progress=False)["standalone"] is None
+    assert tables.summary("cifar10-cnn", "smoke", tmp_path).empty
+    assert "1 of 35 runs (1 of them in no table until" in tables.provenance_line("cifar10-cnn", "smoke", tmp_path)
+    alone = records.execute(cycle.alone(), "cifar10-cnn", tmp_path, progress=False)
+    found = {run.method: record for run, record in records.read("cifar10-cnn", "smoke", results=tmp_path)}
+    assert found["cycle"]["standalone"] == alone["accuracy"]
+    assert tables.summary("cifar10-cnn", "smoke", tmp_path)["method"].tolist() == ["standalone", "cycle"]
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path):
     path = tmp_path / "file"
-    records.write_atomically(path, lambda file: file.write(b"old"))
+    files.write_atomically(path, lambda file: file.write(b"old"))
 
     def fail(file):
         file.write(b"half")
         raise RuntimeError("disk full")
 
     with pytest.raises(RuntimeError):
-        records.write_atomically(path, fail)
-    assert path.read_bytes() == b"old"
+        files.write_atomically(path, fail)
+    assert path.read_bytes() == b"old" and len(list(tmp_path.iterdir())) == 1
 
 
 def test_committed_records_are_whole_and_what_they_say():

@@ -47,17 +47,33 @@ def test_a_full_disk_is_told(script, monkeypatch):
 
 
 def test_no_network_is_told_and_nothing_is_called_done(script, monkeypatch):
-    monkeypatch.setattr(script.venv, "create", lambda path, with_pip: script.PYTHON.parent.mkdir(parents=True))
+    monkeypatch.setattr(script.venv, "create", lambda path, with_pip, clear: script.PYTHON.parent.mkdir(parents=True))
     monkeypatch.setattr(script.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1))
     with pytest.raises(SystemExit, match="no network"):
         script.setup()
     assert not (script.VENV / "cycle-setup.txt").exists()
 
 
+def test_a_half_made_environment_is_made_anew(script, monkeypatch):
+    """As on Debian without python3-venv: the interpreter is there, pip is not."""
+    script.PYTHON.parent.mkdir(parents=True)
+    script.PYTHON.write_text("")
+    cleared = []
+
+    def create(path, with_pip, clear):
+        cleared.append(clear)
+        raise subprocess.CalledProcessError(1, "ensurepip")
+
+    monkeypatch.setattr(script.venv, "create", create)
+    with pytest.raises(SystemExit, match="apt install python3-venv"):
+        script.setup()
+    assert cleared == [True]
+
+
 def test_the_second_call_installs_nothing(script, monkeypatch):
     calls = []
 
-    def create(path, with_pip):
+    def create(path, with_pip, clear):
         script.PYTHON.parent.mkdir(parents=True)
         script.PYTHON.write_text("")
 

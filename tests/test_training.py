@@ -1,11 +1,13 @@
+import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch import nn
 
-from cycle import distillation, methods, participants, reputation, runs, training
+from cycle import distillation, gossip_training, methods, models, participants, reputation, runs, training
 from cycle.options import Options
 
 
@@ -52,6 +54,66 @@ def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits):
     participants.learn(first, 0, options, heard, [4.0, 2.5])
     for got, want in zip(first.model.parameters(), expected, strict=True):
         assert torch.allclose(got, want, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "method, normalisation, weight", [("vpdl", "mean", 10), ("vpdl", "per_peer", 20), ("cycle", "mean", 10)]
+)
+def test_rounds_are_algorithm_2_by_hand(small_run, digits, monkeypatch, method, normalisation, weight):
+    """Three unequal participants, whole batches, all written out: frozen peers, weights, rate, Nesterov, decay."""
+    changes = {"local_epochs": 1, "rounds": 3, "lr_every": 2, "batch_size": 1000, "lambda_0": 20.0, "period": 1}
+    run = small_run(method, n=3, **changes, normalisation=normalisation)
+    scores = np.array([[0, 0.3, 0.9], [0.5, 0, 0.2], [1.0, 0.7, 0]]) if method == "cycle" else np.ones((3, 3))
+    monkeypatch.setattr(training, "score", lambda p, epoch, o, answers: {k: scores[p.index, k] for k in answers})
+    final = play(run, digits)[-1][1]
+
+    people = runs.task_of(run, digits).participants(run.options)
+    velocities = [[torch.zeros_like(p) for p in person.model.parameters()] for person in people]
+    for epoch in range(4):
+        frozen = [copy.deepcopy(person.model) for person in people]
+        for n, person in enumerate(people):
+            inputs, parameters = person.pixels(person.images), list(person.model.parameters())
+            log_own = torch.log_softmax(person.model(inputs) / 5, dim=1)
+            loss = F.cross_entropy(person.model(inputs), person.labels)
+            for k in {0, 1, 2} - {n} if epoch >= 1 else ():
+                log_peer = torch.log_softmax(frozen[k](inputs).detach() / 5, dim=1)
+                loss = loss + weight * scores[n, k] * (log_own.exp() * (log_own - log_peer)).sum(1).mean()
+            for p, g, v in zip(parameters, torch.autograd.grad(loss, parameters), velocities[n], strict=True):
+                g = g + 5e-4 * p.detach()
+                v.mul_(0.9).add_(g)
+                p.data -= 0.1 * 0.1 ** (epoch // 2) * (g + 0.9 * v)
+    for person, got in zip(people, final, strict=True):
+        assert torch.allclose(got, torch.cat([p.detach().flatten() for p in person.model.parameters()]), atol=2e-5)
+
+
+def test_losses_are_means_over_the_samples_and_bytes_follow_the_receiver(small_run, digits):
+    run = small_run("vpdl", lr=1e-9, batch_size=16, lambda_0=20.0)
+    done = play(run, digits)[-1][0]
+    for n, person in enumerate(done.participants):
+        logits = person.model(person.pixels(person.images))
+        peers = [p.model(person.pixels(person.images)).detach() for p in done.participants if p is not person]
+        expected = [F.cross_entropy(logits, person.labels), sum(5 * distillation.kl(logits, z, 5.0) for z in peers)]
+        assert done.losses[n].tolist() == pytest.approx([loss.item() for loss in expected], rel=1e-4)
+        assert set(done.ledger.matrix(bytes=True)[:, n]) == {0, 6 * 4 * 10 * person.size}
+
+
+def test_augmentation_is_what_the_option_says(small_run, digits):
+    alone = [play(small_run("standalone", augment=augment), digits)[-1][1][0] for augment in (False, True)]
+    assert not torch.allclose(*alone)
+
+
+def with_batchnorm(shape, classes, width=32):
+    return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
+
+
+def test_scores_and_gradients_leave_batchnorm_as_it_is(small_run, digits, monkeypatch):
+    monkeypatch.setitem(models.MODELS, "mlp", with_batchnorm)
+    run = small_run("cycle")
+    one, other = runs.task_of(run, digits).participants(run.options)[:2]
+    before = {name: value.clone() for name, value in one.model.state_dict().items()}
+    participants.score(one, 0, run.options, {1: participants.live(other.model.eval())})
+    gossip_training.gradient(one, 0, run.options)
+    assert all(torch.equal(value, before[name]) for name, value in one.model.state_dict().items())
 
 
 @pytest.mark.parametrize("at_once", [10_000, 7])

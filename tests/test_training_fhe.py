@@ -67,3 +67,12 @@ def test_the_ledger_counts_encrypted_bytes(outcomes):
 def test_augmentation_is_refused():
     with pytest.raises(ValueError, match="augment"):
         Options(privacy="fhe", augment=True)
+
+
+@pytest.mark.parametrize("method", ["standalone", "fedavg", "cffl", "gossip", "cycle-gossip"])
+def test_what_cannot_be_encrypted_is_not_called_so(method, small_run, digits):
+    run = small_run(method)
+    assert runs.with_privacy(run, "fhe") == run
+    assert runs.with_privacy(small_run("cycle"), "fhe").path.endswith("cycle+fhe.seed0.json")
+    with pytest.raises(ValueError, match=f"privacy must be plain for {method}"):
+        methods.play(method, runs.task_of(run, digits), replace(run.options, privacy="fhe"))

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from scipy.optimize import nnls
 
-from cycle import datasets, methods, records
+from cycle import datasets, files, methods, records
 from cycle.bench.round import _clock
 from cycle.options import Options
 from cycle.participants import Task
@@ -152,9 +152,9 @@ def memory_slope(measured: dict, kind: str) -> tuple[float, float]:
 
 def main() -> None:
     load = os.getloadavg()
-    origin = records.provenance(datasets.default_device()) | {"command": "python -m cycle.bench.scale"}
+    origin = records.provenance("python -m cycle.bench.scale", datasets.default_device())
     content = {"measured": measure(), "load": load, "provenance": origin}
-    records.write_atomically(RECORD, lambda file: file.write(json.dumps(content, indent=1).encode()))
+    files.write_atomically(RECORD, lambda file: file.write(json.dumps(content, indent=1).encode()))
 
 
 if __name__ == "__main__":
