@@ -15,7 +15,18 @@ import record  # noqa: E402 (the script beside the chapters)
 
 # A file may import from the lines above its own, never from below.
 LAYERS = [
-    {"metrics", "reputation", "sharing", "distillation", "partition", "options", "vision", "estimators", "lesions", "files"},
+    {
+        "metrics",
+        "reputation",
+        "sharing",
+        "distillation",
+        "partition",
+        "options",
+        "vision",
+        "estimators",
+        "lesions",
+        "files",
+    },
     {"gossip", "ranks", "theory", "fhe", "models", "fetch"},
     {"fedisic"},
     {"datasets"},
