@@ -24,6 +24,7 @@ from cycle.ranks import Ranks
 from cycle.runs import PROFILES, Run, task_of
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
+SAVING_SHARE = 0.1  # of the time, at most, goes into saving how to go on: a mounted drive is slow, a model large
 
 
 def _output_of(*command) -> str:
@@ -125,7 +126,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     quiet = 1.0 if sys.stderr.isatty() else 60.0
     hidden = not (progress and ranks.first)
     bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=hidden, mininterval=quiet)
-    began = time.perf_counter() - log["seconds"]
+    began, next_save = time.perf_counter() - log["seconds"], 0.0
     for done in play(run.method, task, run.options, state):
         tested = state.epoch % PROFILES[run.profile].test_every == 0 or state.epoch == run.options.epochs
         measured = ranks.collect(_measured(done, dataset, tested)) if tested or done.scored else None
@@ -141,14 +142,18 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
             matrix = [one["reputation"] for one in measured.values()]
             log["reputation"].append({"round": done.index, "matrix": matrix})
         log["seconds"] = time.perf_counter() - began
-        content = {"key": settings, "rank": ranks.rank, "ranks": ranks.size, "state": state.save(), "log": log}
-        if checkpoint.exists() and ranks.size > 1:
-            os.replace(checkpoint, previous)
-        write_atomically(checkpoint, lambda file, content=content: torch.save(content, file))
-        if shares_warmup and ranks.size == 1 and state.epoch == run.options.local_epochs and not warmup.exists():
-            content = content | {"key": warmup.name}
-            write_atomically(warmup, lambda file, content=content: torch.save(content, file))
-        ranks.wait()  # so that no two ranks are more than one epoch apart
+        warmed_up = state.epoch == run.options.local_epochs
+        if ranks.agreed(warmed_up or time.perf_counter() >= next_save):
+            start = time.perf_counter()
+            content = {"key": settings, "rank": ranks.rank, "ranks": ranks.size, "state": state.save(), "log": log}
+            if checkpoint.exists() and ranks.size > 1:
+                os.replace(checkpoint, previous)
+            write_atomically(checkpoint, lambda file, content=content: torch.save(content, file))
+            if shares_warmup and ranks.size == 1 and warmed_up and not warmup.exists():
+                content = content | {"key": warmup.name}
+                write_atomically(warmup, lambda file, content=content: torch.save(content, file))
+            ranks.wait()  # so that no two ranks are more than one save apart
+            next_save = time.perf_counter() + (time.perf_counter() - start) * (1 / SAVING_SHARE - 1)
         bar.update()
     bar.close()
 

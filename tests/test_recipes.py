@@ -21,6 +21,7 @@ def interrupted(monkeypatch):
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(records, "play", until_the_line_drops)
+    monkeypatch.setattr(records, "SAVING_SHARE", 1.0)
     return monkeypatch
 
 

@@ -103,6 +103,22 @@ def test_killed_at_any_moment_and_started_again_gives_identical_numbers(tmp_path
     assert numbers(json.loads(whole.read_text())) == numbers(json.loads(killed.read_text()))
 
 
+def test_saving_takes_a_share_of_the_time_only(small_run, tmp_path, monkeypatch):
+    written, write = [], records.write_atomically
+
+    def slowly(path, content):
+        written.append(path.suffix)
+        time.sleep(0.3)
+        write(path, content)
+
+    monkeypatch.setattr(records, "write_atomically", slowly)
+    records.execute(small_run("cycle"), "test", tmp_path / "slow", progress=False)
+    assert written == [".pt"] * 3 + [".json"]  # the first epoch and the last local one, twice; the rest takes no time
+    monkeypatch.setattr(records, "SAVING_SHARE", 1.0)
+    records.execute(small_run("vpdl"), "test", tmp_path / "slow", progress=False)
+    assert written[4:] == [".pt"] * 6 + [".json"]  # every round
+
+
 def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
     """CYCle first, with a seed that nobody foresaw; its participants alone afterwards."""
     chosen = {"seeds": (42,), "splits": ("homogeneous",)}
