@@ -155,7 +155,8 @@ def test_committed_records_are_whole_and_what_they_say():
         place = path.relative_to(records.RESULTS).as_posix()
         assert place.startswith(f"{record['profile']}/{record['dataset']}-{record['model']}"), path
         assert f"/{record['split']}/{record['method']}" in place and place.endswith(f".seed{record['seed']}.json")
-        assert "dirty" not in record["provenance"]["commit"] and record["provenance"]["commit"] != "unknown"
+        for origin in (record["provenance"], *record["provenance"].get("earlier", ())):
+            assert "dirty" not in origin["commit"] and origin["commit"] != "unknown", path
         tested = [point["round"] + record["epochs"] - record["rounds"] + 1 for point in record["curve"]]
         spacings = (5,) if record["profile"] == "paper" else (5, 10)  # `laptop` was tested every 5 epochs at first
         assert tested in [sorted({*range(k, record["epochs"] + 1, k), record["epochs"]}) for k in spacings], path
