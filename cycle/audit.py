@@ -18,6 +18,7 @@ ROUNDING = {"MVA": 0.01, "avg_honest": 0.01, "MCG": 0.015, "CGS": 0.015}
 BEST = {"MVA": "max", "MCG": "max", "CGS": "min", "rho": "max"}
 RUN = ["dataset", "model", "label", "N"]
 GOSSIP = ("DSGD", "CYCle[Gossip]")
+GOSSIP_TABLES = ("appendix-n20-results", "cycle-gossip-sgd-mcg-cgs", "cycle-gossip-sgd-mcg-cgs-a")  # of gossip only
 COLUMNS = ["kind", "where", "printed", "follows", "chose"]
 
 
@@ -216,12 +217,13 @@ def smallest_gains(values: pd.DataFrame) -> pd.DataFrame:
     wide = wide[["MCG", "CGS"]].dropna().reset_index()
     least = wide["MCG"] - wide["CGS"] * np.sqrt(wide["N"] - 1)
     loser = np.where(wide["N"] == 2, "somebody loses", "not certified")
-    table = frame.groupby(keys)["table"].last()
+    table = frame.groupby(keys)["table"].last().loc[pd.MultiIndex.from_frame(wide[keys])].to_numpy()
+    on_gossip = wide["method"].eq("CYCle") & np.isin(table, GOSSIP_TABLES)
     return pd.DataFrame(
         {
-            "table": table.loc[pd.MultiIndex.from_frame(wide[keys])].to_numpy(),
+            "table": table,
             "run": [_name(run) for run in wide[RUN].itertuples(index=False)],
-            "method": wide["method"],
+            "method": wide["method"].mask(on_gossip, "CYCle[Gossip]"),
             "MCG": wide["MCG"],
             "CGS": wide["CGS"],
             "smallest possible gain": least,

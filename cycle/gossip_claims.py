@@ -72,7 +72,7 @@ BETA_CLAIMS = (
           _complete_messages),
     Check("fairer", 908, "higher values of beta [...] promoting fairness", _fairer_with_beta),
     Check("varies slightly", 1486, "participant-level performance varies slightly", _varies_slightly),
-    Check("35-50 a balance", 1486, "intermediate values of beta (e.g., 35-50) strike a favorable balance",
+    Check("35 or 50 unbeaten in both", 1486, "intermediate values of beta (e.g., 35-50) strike a favorable balance",
           _balance_between),
 )  # fmt: skip
 

@@ -206,7 +206,7 @@ def test_claims_about_beta():
     uneven = beta_records(lambda beta: shifted(fairer(beta), -3 * (beta == 100)))
     assert beta_verdicts(uneven)["varies slightly"] == "no"
     low_between = beta_records(lambda beta: shifted(fairer(beta), -1 * (beta in (35, 50))))
-    assert beta_verdicts(low_between)["35-50 a balance"] == "no"
+    assert beta_verdicts(low_between)["35 or 50 unbeaten in both"] == "no"
     without = [one for one in beta_records(fairer) if one["options"]["beta"] != 100]
     assert beta_verdicts(without)["fairer"] == "undecided"
 
