@@ -17,6 +17,8 @@ PACKAGES |= {
     "sklearn": "scikit-learn",
     "tqdm": "tqdm",
     "yaml": "pyyaml",
+    "PIL": "pillow",
+    "IPython": "ipython",
     "ipywidgets": "ipywidgets",
     "tenseal": "tenseal",
 }
