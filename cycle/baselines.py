@@ -15,6 +15,7 @@ from cycle import sharing
 from cycle.models import assign, mixed_tensors, vector
 from cycle.options import Options
 from cycle.participants import SCORE, Participant, Task, accuracy, learn, stream
+from cycle.sharing import BYTES_PER_NUMBER
 from cycle.training import Round, State
 
 GAMMA = 0.15  # CGSV, RFFL: norm of an uploaded update
@@ -26,7 +27,6 @@ PATIENCE = 10  # RFFL: rounds before anybody is removed
 CLIP = 1e-3  # CFFL: largest element of an update
 UPLOAD = 0.1  # CFFL: fraction of each tensor that is uploaded
 VALIDATION = 1000  # CFFL: training images of all participants on which the server judges an upload
-BYTES_PER_NUMBER = 4
 
 Update = list[torch.Tensor]
 

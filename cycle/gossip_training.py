@@ -26,13 +26,12 @@ from cycle.participants import (
     shuffled,
     stream_seed,
 )
-from cycle.sharing import draw_shares
+from cycle.sharing import BYTES_PER_NUMBER, draw_shares
 from cycle.training import Round, State, local_epoch
 
 log = logging.getLogger("cycle")
 
 PRESENT, PART = 4, 5  # purposes of a random stream, after those of cycle.participants
-BYTES_PER_NUMBER = 4
 
 
 def gossip(task: Task, options: Options, state: State) -> Iterator[Round]:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+BYTES_PER_NUMBER = 4  # float32: logits, parameters and gradients alike
+
 
 def draw_shares(reputation, round_index: int, period: int | None, rng: np.random.Generator) -> np.ndarray:
     """Bool [sender, receiver]: n answers k with probability reputation[n, k], its own score of k (L311).

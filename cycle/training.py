@@ -14,8 +14,6 @@ from cycle.options import Options
 from cycle.participants import SCORE, SHARE, TRAIN, Participant, Task, learn, live, score, stored, stream_seed
 from cycle.ranks import Ranks
 
-BYTES_PER_LOGIT = 4
-
 
 @dataclass
 class Round:
@@ -162,7 +160,7 @@ def _private_rounds(task: Task, options: Options, state: State, trust: Callable)
         peers = [copy.deepcopy(participant.model).eval() for participant in state.participants]
         channel = _channel(state, peers, options)
     device = task.dataset.train_images.device
-    message_bytes = [BYTES_PER_LOGIT * len(part) * task.dataset.num_classes for part in task.parts]
+    message_bytes = [sharing.BYTES_PER_NUMBER * len(part) * task.dataset.num_classes for part in task.parts]
     scale = options.lambda_0 / (task.n - 1 if options.normalisation == "mean" else 1)
     while state.epoch < options.epochs:
         t = state.epoch - options.local_epochs

@@ -4,9 +4,10 @@ from dataclasses import replace
 import pytest
 import torch
 from hypothesis import settings
+from torch import nn
 
 import cycle.vision  # noqa: F401 (before any test imports torchvision)
-from cycle import datasets, runs
+from cycle import datasets, models, runs
 
 # Machines differ, so no test is timed. At home examples are drawn anew each time; CI judges a change, not its luck.
 settings.register_profile("book", deadline=None, max_examples=50, derandomize="CI" in os.environ)
@@ -29,3 +30,13 @@ def small_run():
         return runs.Run("smoke", "digits", "mlp", method, split, n, seed, 200, options)
 
     return make
+
+
+@pytest.fixture
+def mlp_with_batchnorm(monkeypatch):
+    """The model of `small_run` normalises its inputs: a network with buffers, for one test."""
+
+    def build(shape, classes, width=32):
+        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
+
+    monkeypatch.setitem(models.MODELS, "mlp", build)

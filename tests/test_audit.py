@@ -209,3 +209,10 @@ def test_one_value_moves_one_claim(verdicts, starts):
 def test_every_claim_is_moved_by_a_change(verdicts):
     starts = tuple(start for group in CLAIM_CHANGES for start in group)
     assert all(claim.startswith(starts) for claim in verdicts)
+
+
+def test_cycle_in_a_table_of_gossip_is_cycle_on_gossip():
+    gains = audit.smallest_gains(paper.tables())
+    on_gossip = gains["table"].isin(audit.GOSSIP_TABLES)
+    assert on_gossip.any() and "CYCle" not in set(gains.loc[on_gossip, "method"])
+    assert "CYCle" in set(gains.loc[~on_gossip, "method"])

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from cycle import baselines, methods, models, runs
+from cycle import baselines, methods, runs
 
 vectors = st.integers(0, 999).map(lambda seed: np.random.default_rng(seed).normal(size=37))
 
@@ -95,12 +95,7 @@ def test_fedavg_is_the_size_weighted_mean(small_run, digits):
             assert np.allclose(model[index].numpy(), expected, atol=1e-6)
 
 
-def with_batchnorm(shape, classes, width=32):
-    return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
-
-
-def test_fedavg_averages_batchnorm_buffers(small_run, digits, monkeypatch):
-    monkeypatch.setitem(models.MODELS, "mlp", with_batchnorm)
+def test_fedavg_averages_batchnorm_buffers(small_run, digits, mlp_with_batchnorm):
     run = small_run("fedavg", local_epochs=0, rounds=1)
     task = runs.task_of(run, digits)
     trained = task.participants(run.options, common_start=True)
@@ -214,9 +209,8 @@ def test_a_cffl_round_is_its_rule(small_run, digits, monkeypatch):
         assert apart(server, s.numpy() + sum(parts)) <= 4
 
 
-def test_cffls_server_moves_and_knows_its_batchnorm(small_run, digits, monkeypatch):
+def test_cffls_server_moves_and_knows_its_batchnorm(small_run, digits, mlp_with_batchnorm):
     """The sum of all uploads is added to the server's model; statistics are those of the validation images."""
-    monkeypatch.setitem(models.MODELS, "mlp", with_batchnorm)
     run = small_run("cffl", local_epochs=0, rounds=2)
     task = runs.task_of(run, digits)
     state = baselines_state(task, run.options)

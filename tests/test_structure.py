@@ -15,18 +15,8 @@ import record  # noqa: E402 (the script beside the chapters)
 
 # A file may import from the lines above its own, never from below.
 LAYERS = [
-    {
-        "metrics",
-        "reputation",
-        "sharing",
-        "distillation",
-        "partition",
-        "options",
-        "vision",
-        "estimators",
-        "lesions",
-        "files",
-    },
+    {"files"},
+    {"metrics", "reputation", "sharing", "distillation", "partition", "options", "vision", "estimators", "lesions"},
     {"gossip", "ranks", "theory", "fhe", "models", "fetch"},
     {"fedisic"},
     {"datasets"},

@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import nn
 
-from cycle import distillation, gossip_training, methods, models, participants, reputation, runs, training
+from cycle import distillation, gossip_training, methods, participants, reputation, runs, training
 from cycle.options import Options
 
 
@@ -102,12 +101,7 @@ def test_augmentation_is_what_the_option_says(small_run, digits):
     assert not torch.allclose(*alone)
 
 
-def with_batchnorm(shape, classes, width=32):
-    return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
-
-
-def test_scores_and_gradients_leave_batchnorm_as_it_is(small_run, digits, monkeypatch):
-    monkeypatch.setitem(models.MODELS, "mlp", with_batchnorm)
+def test_scores_and_gradients_leave_batchnorm_as_it_is(small_run, digits, mlp_with_batchnorm):
     run = small_run("cycle")
     one, other = runs.task_of(run, digits).participants(run.options)[:2]
     before = {name: value.clone() for name, value in one.model.state_dict().items()}
