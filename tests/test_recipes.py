@@ -1,6 +1,6 @@
 import pytest
 
-from cycle import recipes, records
+from cycle import checkpoints, recipes, records
 
 CHOSEN = {"methods": ("standalone", "cycle"), "splits": ("imbalanced-0.6-1",)}
 
@@ -21,7 +21,7 @@ def interrupted(monkeypatch):
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(records, "play", until_the_line_drops)
-    monkeypatch.setattr(records, "SAVING_SHARE", 1.0)
+    monkeypatch.setattr(checkpoints, "SAVING_SHARE", 1.0)
     return monkeypatch
 
 

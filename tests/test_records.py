@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from cycle import experiments, files, records, runs, tables
+from cycle import checkpoints, experiments, files, records, runs, tables
 
 NUMBERS = ("accuracy", "curve", "losses", "reputation", "shares", "messages", "bytes", "sizes", "images", "standalone")
 FIELDS = (
@@ -58,7 +58,7 @@ def test_other_settings_do_not_share_local_epochs(small_run):
     one, other = small_run("cycle"), small_run("cycle", lr=0.2)
 
     def key(run, device="cpu"):
-        return records.warmup_key(run, "data", torch.device(device))
+        return checkpoints.warmup_key(run, "data", torch.device(device))
 
     assert key(one) == key(small_run("vpdl", tau_max=0.9))
     assert len({key(one), key(other), key(replace(one, flips={4: 0.5})), key(one, "cuda")}) == 4
@@ -87,9 +87,9 @@ def test_killed_at_any_moment_and_started_again_gives_identical_numbers(tmp_path
     for wait in (0.05, 0.13, 0.21):
         process = begin(tmp_path / "killed")
         deadline = time.time() + 60
-        checkpoints = tmp_path / "killed" / ".checkpoints"
+        saved = tmp_path / "killed" / ".checkpoints"
         started = time.time()
-        while not list(checkpoints.rglob("cycle*.pt")) and time.time() < deadline:
+        while not list(saved.rglob("cycle*.pt")) and time.time() < deadline:
             started = time.time()
             time.sleep(0.01)
         time.sleep(max(0.0, wait - (time.time() - started)))
@@ -104,17 +104,18 @@ def test_killed_at_any_moment_and_started_again_gives_identical_numbers(tmp_path
 
 
 def test_saving_takes_a_share_of_the_time_only(small_run, tmp_path, monkeypatch):
-    written, write = [], records.write_atomically
+    written, write = [], files.write_atomically
 
     def slowly(path, content):
         written.append(path.suffix)
         time.sleep(0.3)
         write(path, content)
 
-    monkeypatch.setattr(records, "write_atomically", slowly)
+    for module in (checkpoints, records):
+        monkeypatch.setattr(module, "write_atomically", slowly)
     records.execute(small_run("cycle"), "test", tmp_path / "slow", progress=False)
     assert written == [".pt"] * 3 + [".json"]  # the first epoch and the last local one, twice; the rest takes no time
-    monkeypatch.setattr(records, "SAVING_SHARE", 1.0)
+    monkeypatch.setattr(checkpoints, "SAVING_SHARE", 1.0)
     records.execute(small_run("vpdl"), "test", tmp_path / "slow", progress=False)
     assert written[4:] == [".pt"] * 6 + [".json"]  # every round
 

@@ -16,6 +16,7 @@ from cycle import datasets, files, methods, records
 from cycle.bench.round import _clock
 from cycle.options import Options
 from cycle.participants import Task
+from cycle.provenance import provenance
 
 SIZES = (2, 4, 8, 16, 32, 64)
 SAMPLES, CLASSES, WIDTH = 20, 10, 256  # digits of each participant; hidden units of its network
@@ -151,7 +152,7 @@ def memory_slope(measured: dict, kind: str) -> tuple[float, float]:
 
 def main() -> None:
     load = os.getloadavg()
-    origin = records.provenance("python -m cycle.bench.scale", datasets.default_device())
+    origin = provenance("python -m cycle.bench.scale", datasets.default_device())
     content = {"measured": measure(), "load": load, "provenance": origin}
     files.write_atomically(RECORD, lambda file: file.write(json.dumps(content, indent=1).encode()))
 

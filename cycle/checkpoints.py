@@ -1,0 +1,87 @@
+"""How a run that was cut goes on: what it saves now and then, and local epochs that several runs share."""
+
+import hashlib
+import json
+import os
+import time
+from pathlib import Path
+
+import torch
+
+from cycle import datasets, distillation, models, participants, partition, runs
+from cycle.files import write_atomically
+from cycle.methods import METHODS
+from cycle.ranks import Ranks
+from cycle.runs import Run
+from cycle.training import State
+
+SAVING_SHARE = 0.1  # of the time, at most, goes into saving how to go on: a mounted drive is slow, a model large
+
+
+def warmup_key(run: Run, data_hash: str, device: torch.device) -> str:
+    """Names what the local epochs depend on, code included: runs that share it on a machine share them bit for bit."""
+    alone = run.alone().settings()
+    alone["options"].pop("rounds")
+    alone |= {"flips": run.settings()["flips"], "data": data_hash, "torch": torch.__version__, "device": device.type}
+    code = [
+        Path(module.__file__).read_text() for module in (datasets, distillation, models, participants, partition, runs)
+    ]
+    return hashlib.sha256("".join([json.dumps(alone, sort_keys=True), *code]).encode()).hexdigest()[:16]
+
+
+def _latest(paths, key: str) -> list[dict]:
+    """The parts of the latest epoch that was saved whole: one for each rank, the first rank's first."""
+    parts = [torch.load(path, map_location="cpu", weights_only=False) for path in paths if path.exists()]
+    sets = {}
+    for part in parts:
+        if part["key"] == key:
+            sets.setdefault((part["state"]["epoch"], part["ranks"]), {})[part["rank"]] = part
+    whole = [epoch_and_ranks for epoch_and_ranks, found in sets.items() if len(found) == epoch_and_ranks[1]]
+    return [part for _, part in sorted(sets[max(whole)].items())] if whole else []
+
+
+class Checkpoints:
+    """Of one run, in a directory that all of its ranks see."""
+
+    def __init__(self, run: Run, dataset: datasets.Dataset, ranks: Ranks, results: Path):
+        device = dataset.train_images.device
+        self.ranks, self.local_epochs, self.next_save = ranks, run.options.local_epochs, 0.0
+        kind = {"data": dataset.hash, "torch": torch.__version__, "device": device.type}
+        self.key = json.dumps(run.settings() | kind, sort_keys=True)
+        self.place = results / ".checkpoints" / run.path
+        self.warmup = results / ".checkpoints" / f"warmup-{warmup_key(run, dataset.hash, device)}.pt"
+        self.shares_warmup = METHODS[run.method].local_start and self.local_epochs > 0
+
+    def _everybody(self):
+        return self.place.parent.glob(f"{self.place.name}.*.pt")
+
+    def load(self) -> list[dict]:
+        """What the ranks saved last, of this run or, if nothing, of one that shares its local epochs."""
+        saved = _latest(self._everybody(), self.key)
+        if not saved and self.shares_warmup:
+            saved = _latest([self.warmup], self.warmup.name)
+        self.ranks.wait()  # until all have read what the first to go on replaces
+        return saved
+
+    def save(self, state: State, log: dict) -> None:
+        """After an epoch: at the end of the local ones, and else when it is time again."""
+        warmed_up = state.epoch == self.local_epochs
+        if not self.ranks.agreed(warmed_up or time.perf_counter() >= self.next_save):
+            return
+        start = time.perf_counter()
+        own, previous = (Path(f"{self.place}.{self.ranks.rank}{ending}") for ending in (".pt", ".previous.pt"))
+        content = {"rank": self.ranks.rank, "ranks": self.ranks.size, "state": state.save(), "log": log}
+        if own.exists() and self.ranks.size > 1:
+            os.replace(own, previous)
+        write_atomically(own, lambda file: torch.save(content | {"key": self.key}, file))
+        if self.shares_warmup and self.ranks.size == 1 and warmed_up and not self.warmup.exists():
+            write_atomically(self.warmup, lambda file: torch.save(content | {"key": self.warmup.name}, file))
+        self.ranks.wait()  # so that no two ranks are more than one save apart
+        self.next_save = time.perf_counter() + (time.perf_counter() - start) * (1 / SAVING_SHARE - 1)
+
+    def remove(self) -> None:
+        """The run is recorded; shared local epochs stay."""
+        self.ranks.wait()
+        if self.ranks.first:
+            for left in self._everybody():
+                left.unlink(missing_ok=True)

@@ -1,0 +1,54 @@
+"""Where a number comes from: commit, command, versions, hardware, date."""
+
+import platform
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+
+from cycle.runs import Run
+
+
+def _git(*arguments) -> str:
+    """What git answers about this copy of the project; nothing where it is not a clone."""
+    command, here = ["git", *arguments], Path(__file__).resolve().parent
+    try:
+        return subprocess.run(command, capture_output=True, text=True, cwd=here, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def hardware(device: torch.device) -> str:
+    """The name of the processor that does the work."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    if Path("/proc/cpuinfo").exists():
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return f"{line.split(':')[1].strip()}, {torch.get_num_threads()} thread(s)"
+    return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} thread(s)"
+
+
+def command_of(run: Run, experiment: str) -> str:
+    """As it was typed; for a run that a notebook asked for, the one that makes the same."""
+    if Path(sys.argv[0]).parts[-2:] == ("cycle", "__main__.py"):
+        return " ".join(["python -m cycle", *sys.argv[1:]])
+    chosen = f"--profile {run.profile} --seed {run.seed} --methods {run.method} --splits {run.split}"
+    return f"python -m cycle run {experiment} {chosen}"
+
+
+def provenance(command: str, device: torch.device, ranks: int = 1) -> dict:
+    """Of what this command makes here and now."""
+    commit = _git("rev-parse", "HEAD") or "unknown"
+    if _git("status", "--porcelain", "--", "."):
+        commit += "-dirty"
+    return {
+        "commit": commit,
+        "command": command,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "hardware": hardware(device) + (f", {ranks} ranks" if ranks > 1 else ""),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
