@@ -26,7 +26,7 @@ LAYERS = [
     {"baselines", "gossip_training"},
     {"methods"},
     {"runs"},
-    {"experiments"},
+    {"experiments", "provenance", "checkpoints"},
     {"records", "paper"},
     {"tables", "audit", "readings", "evidence"},
     {"claims", "gossip_claims"},
