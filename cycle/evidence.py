@@ -14,9 +14,10 @@ from cycle import metrics, records
 from cycle.metrics import FairnessReport
 from cycle.records import RESULTS
 
-Case = tuple[str, bool]
+Case = tuple[str, bool | None]  # None: it was run, and nothing can be said
 SIMILAR = 0.15  # "on par", "comparable", "similar": the printed 2.79 is called on par with 2.45
 NOTHING = 0.05  # "a score of 0.0", as printed with one decimal
+NOISE = 1.0  # points: one participant's accuracies, recorded twice, are up to about as far apart (see *Free riders*)
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,18 @@ class Trial:
         matrix = np.array(self.record["reputation"][calibration]["matrix"])
         np.fill_diagonal(matrix, np.nan)
         return matrix
+
+    @property
+    def weight(self) -> float:
+        """Expected weight of a peer's answer, mean over rounds and pairs (VPDL's is 1): score times chance to be sent.
+
+        All answer in the round of a calibration; until the next, P_k answers P_n with probability r[k, n].
+        """
+        starts = [calibration["round"] for calibration in self.record["reputation"]]
+        lengths = np.diff([*starts, self.record["rounds"]])
+        scores = [self.reputation(number) for number in range(len(starts))]
+        total = [np.nanmean(r) + (length - 1) * np.nanmean(r * r.T) for r, length in zip(scores, lengths, strict=True)]
+        return sum(total) / lengths.sum()
 
     def received(self, calibration: int) -> np.ndarray:
         """Each participant's reputation, averaged over those who score it."""
@@ -89,25 +102,27 @@ def compare(method: str, others: tuple[str, ...], holds, splits: str = "") -> Ch
 
 
 def each(methods: tuple[str, ...], holds, splits: tuple[str, ...] = ("",)) -> Check:
-    """One case for each setting and method; none where `holds` returns None: nothing can be said."""
+    """One case for each setting and method."""
 
     def check(found):
         chosen = [trial for trial in found if trial.method in methods and trial.split.startswith(splits)]
         answers = [(f"{trial}, {trial.method}", holds(trial)) for trial in chosen]
-        return [(name, bool(answer)) for name, answer in answers if answer is not None]
+        return [(name, None if answer is None else bool(answer)) for name, answer in answers]
 
     return check
 
 
 def on_average(method: str, others: tuple[str, ...], better, splits: int) -> Check:
-    """One case for each other method: better(our trials, theirs), once both have as many splits as it says."""
+    """One case for each other method: better(our trials, theirs), undecided until both have as many splits."""
 
     def check(found):
         cases = []
         for other in others:
             both = list(pairs(found, method, other))
-            if len({one.split for one, _ in both}) >= splits:
-                cases.append((f"against {other}, mean over {splits} splits", bool(better(*zip(*both, strict=True)))))
+            if both:
+                enough = len({one.split for one, _ in both}) >= splits
+                answer = bool(better(*zip(*both, strict=True))) if enough else None
+                cases.append((f"against {other}, mean over {splits} splits", answer))
         return cases
 
     return check
@@ -201,6 +216,18 @@ def rates(holds, chosen=lambda rate: rate > 0) -> Check:
     return check
 
 
+def flippers_gain_least(found: list[Trial]) -> list[Case]:
+    """Each flipper gains less than each honest participant, all against training alone on the labels they hold."""
+    cases, alone = [], grouped(found, "standalone")
+    for setting, variants in grouped(found, "cycle").items():
+        for name, trial in variants.items():
+            if flippers(trial) and name in alone.get(setting, {}):
+                gains = metrics.gains(alone[setting][name].record["accuracy"], trial.record["accuracy"])
+                least = gains[list(flippers(trial))].max() < gains[honest(trial)].min()
+                cases.append((f"{trial}, {len(flippers(trial))} flip {max(flippers(trial).values())}", bool(least)))
+    return cases
+
+
 def score_of_flippers(trial: Trial, calibration: int = -1) -> np.ndarray:
     """What the honest think of those who flip labels, at one calibration (-1: the last)."""
     return trial.reputation(calibration)[np.ix_(honest(trial), list(flippers(trial)))]
@@ -245,7 +272,7 @@ def falls_with_rate(found: list[Trial]) -> list[Case]:
 
 
 def refusal(kind: str) -> Check:
-    """One case for each participant that refuses: it ends below what it has when it takes part."""
+    """One case for each participant that refuses: it ends below what it has when it takes part, by more than noise."""
 
     def check(found):
         cases = []
@@ -253,8 +280,8 @@ def refusal(kind: str) -> Check:
             for name, trial in variants.items():
                 if name.startswith(kind) and "" in variants:
                     who = int(name.rsplit("p", 1)[1]) - 1
-                    worse = trial.record["accuracy"][who] < variants[""].record["accuracy"][who]
-                    cases.append((f"{trial}, {name}", bool(worse)))
+                    costs = variants[""].record["accuracy"][who] - trial.record["accuracy"][who]
+                    cases.append((f"{trial}, {name}", costs > 0 if abs(costs) > NOISE else None))
         return cases
 
     return check

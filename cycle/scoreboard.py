@@ -102,11 +102,11 @@ def _sign(row, alone, seeds) -> bool | None:
     """Of a mean gain, a correlation or a participant's gain; None where there is no sign to compare."""
     measure = row.participant_or_metric
     if measure in ("MCG", "rho"):
-        return bool(np.sign(row.value) == np.sign(np.mean([value(record, measure) for record in seeds.values()])))
+        return _agree(row.value, np.mean([value(record, measure) for record in seeds.values()]))
     if measure.startswith("P") and row.method != "SA" and alone is not None:
         who = int(measure[1:]) - 1
         gain = np.mean([record["accuracy"][who] - record["standalone"][who] for record in seeds.values()])
-        return bool(np.sign(row.value - alone) == np.sign(gain))
+        return _agree(row.value - alone, gain)
     return None
 
 
@@ -119,7 +119,12 @@ def _order(row, place, lines, found, seeds) -> bool | None:
     if not common or row.method == "SA":
         return None
     difference = np.mean([value(other[seed], measure) - value(seeds[seed], measure) for seed in common])
-    return bool(np.sign(lines[*place, measure, ours] - row.value) == np.sign(difference))
+    return _agree(lines[*place, measure, ours] - row.value, difference)
+
+
+def _agree(in_print: float, ours: float) -> bool | None:
+    """In sign; None where ours is undefined, as the correlation with one accuracy for all is."""
+    return bool(np.sign(in_print) == np.sign(ours)) if np.isfinite(ours) else None
 
 
 def _rivals(row):

@@ -98,3 +98,15 @@ def test_measures_against_the_metrics():
     assert scoreboard.value(record, "CGS") == pytest.approx(np.sqrt(np.mean((gains - gains.mean()) ** 2)))
     assert scoreboard.value(record, "first 2") == 55 and scoreboard.value(record, "P3") == 41
     assert scoreboard.value(record, "rho") == pytest.approx(metrics.pearson([55, 40, 42], [60, 50, 41])[0])
+
+
+def test_an_undefined_correlation_is_undecided(tmp_path):
+    """N = 20: everybody ends with one accuracy under gossip, as on a complete graph after the mixing."""
+    alone = np.linspace(20, 40, 20)
+    for method, accuracy in (("gossip", np.full(20, 50.0)), ("cycle-gossip", alone + 10)):
+        run = next(experiments.runs_of("participants-20", "laptop", (0,), (method,)))
+        path = tmp_path / run.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"accuracy": accuracy.tolist(), "standalone": alone.tolist(), "options": {}}))
+    frame = of(scoreboard.cells("laptop", tmp_path), "appendix-n20-results", method="Gossip-SGD").set_index("measure")
+    assert frame.loc["rho", ["sign", "order"]].isna().all() and frame.loc["MCG", ["sign", "order"]].notna().all()

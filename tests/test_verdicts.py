@@ -44,14 +44,15 @@ def test_one_altered_record_flips_one_verdict(tmp_path):
         RESULTS, tmp_path / "results", ignore=shutil.ignore_patterns(".checkpoints", "silent*", "*+silent*")
     )
     write(tmp_path / "results", "refusal", [1, 1, 1, 1, 1], seed=7)
-    path = write(tmp_path / "results", "refusal", [0, 1, 1, 1, 1], variant="silent-p1", seed=7)
+    path = write(tmp_path / "results", "refusal", [-1, 1, 1, 1, 1], variant="silent-p1", seed=7)
     before = verdicts.verdicts(tmp_path / "results")
     record = json.loads(path.read_text())
-    record["accuracy"][0] += 2
-    path.write_text(json.dumps(record))
-    after = verdicts.verdicts(tmp_path / "results")
-    what = "who never answers (which we score 0) ends below what it has when it answers"
-    assert flipped(before, after) == [(what, "reproduced", "not reproduced")]
+    what = "who never answers (which we score 0) ends below what it has when it answers, by a point or more"
+    for more, verdict in ((4, "not reproduced"), (-1.5, "undecided")):  # two points better, then half a point
+        record["accuracy"][0] += more
+        path.write_text(json.dumps(record))
+        after = verdicts.verdicts(tmp_path / "results")
+        assert flipped(before, after) == [(what, "reproduced", verdict)]
 
 
 def test_without_records_nothing_was_run(tmp_path):
@@ -63,10 +64,11 @@ def test_without_records_nothing_was_run(tmp_path):
 @pytest.mark.parametrize(
     "held, share, verdict",
     [([], 1, "not run"), ([1, 1], 1, "reproduced"), ([1, 0], 1, "partly"), ([0, 0], 1, "not reproduced"),
-     ([1, 1, 0], 0.5, "reproduced"), ([1, 0, 0], 0.5, "partly")],
+     ([1, 1, 0], 0.5, "reproduced"), ([1, 0, 0], 0.5, "partly"), ([None], 1, "undecided"),
+     ([1, None], 1, "reproduced"), ([0, None], 1, "not reproduced")],
 )  # fmt: skip
 def test_judging(held, share, verdict):
-    assert verdicts.judge([("case", bool(value)) for value in held], share) == verdict
+    assert verdicts.judge([("case", value) for value in held], share) == verdict
 
 
 def test_every_claim_names_existing_experiments_and_a_chapter():
@@ -105,8 +107,9 @@ def test_the_average_over_splits_uses_what_both_methods_have(tmp_path):
         return better(found)
 
     assert ahead(2) == [("against rffl, mean over 2 splits", True)]
-    assert ahead(3) == []
-    assert cases(tmp_path, "larger mean MCG than each other method") == []  # a sentence on ten splits
+    assert ahead(3) == [("against rffl, mean over 3 splits", None)]
+    sentence = cases(tmp_path, "larger mean MCG than each other method")
+    assert sentence == [("against rffl, mean over 10 splits", None)]
 
 
 def test_what_may_occasionally_happen_must_happen_once(tmp_path):
@@ -125,16 +128,23 @@ def test_free_riders_are_judged_by_who_flips(tmp_path):
     scores = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}, {"round": 5, "matrix": matrix.tolist()}]
     clean = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}]
     write(tmp_path, "free-riders", [2] * 5, split="homogeneous", reputation=clean)
-    for rate in (0.2, 1.0):
-        gains = [1, 1, 1, 1, -20 * rate]
-        write(tmp_path, "free-riders", gains, variant=f"flip{rate}x1", split="homogeneous", reputation=scores)
+    for rate, alone in (
+        (0.2, -2),
+        (1.0, -30),
+    ):  # alone P5 is so much worse on its own labels
+        gains, variant = [1, 1, 1, 1, -20 * rate], f"flip{rate}x1"
+        write(tmp_path, "free-riders", gains, variant=variant, split="homogeneous", reputation=scores)
+        gains = [0, 0, 0, 0, alone]
+        write(tmp_path, "free-riders", gains, "standalone", variant, "homogeneous", reputation=[])
     frame = verdicts.verdicts(tmp_path, "free-riders").query("profile == 'laptop'").set_index("checked")
     counted = frame["in favour"].astype(str) + "/" + frame["cases"].astype(str)
     assert counted["every honest score of a flipper ends below 0.05"] == "2/2"
-    assert counted["a flipper's mean score of the honest ends at 0.05 or above"] == "1/1"
+    assert counted["a flipper's mean score of the honest does not end at zero (below 0.05)"] == "1/1"
     assert counted["at rate 1.0 it ends below 0.05"] == "0/1"
     assert counted["the honest gain less on average than with clean labels"] == "2/2"
-    assert counted["every flipper gains less than every honest participant"] == "2/2"
+    least = "every flipper gains less than every honest participant; gains are against training alone on clean labels"
+    assert counted[least] == "2/2"
+    assert counted["the same, gains against training alone on the labels at hand"] == "1/2"  # -2 at 0.2, +10 at 1.0
     assert counted["the same at the last calibration"] == "2/2"
     assert counted["at the first calibration the honest score a flipper below each other"] == "0/2"
     falls = "the flippers' reputation, mean over all calibrations, falls from each rate to the next"
@@ -151,11 +161,20 @@ def test_the_grid_of_thresholds(tmp_path):
     assert first.iloc[0] == "reproduced" and first.iloc[1] == "not reproduced"
 
 
-def test_where_nothing_can_be_said_there_is_no_case(tmp_path):
+def test_the_weight_of_an_answer_is_score_times_chance(tmp_path):
+    """Two participants, seven rounds: scores 0.8 and 0.6, then 0.5 and 0.1; forced in rounds 0 and 5."""
+    scores = [{"round": 0, "matrix": [[0, 0.8], [0.6, 0]]}, {"round": 5, "matrix": [[0, 0.5], [0.1, 0]]}]
+    write(tmp_path, "participants", [1, 1], split="homogeneous", reputation=scores, rounds=7)
+    (trial,) = evidence.trials(("participants",), "laptop", tmp_path)
+    by_hand = (0.7 + 4 * 0.8 * 0.6 + 0.3 + 1 * 0.5 * 0.1) / 7
+    assert trial.weight == pytest.approx(by_hand)
+
+
+def test_where_nothing_can_be_said_the_case_is_undecided(tmp_path):
     write(tmp_path, "cifar10-cnn", [1] * 5)
     found = evidence.trials(("cifar10-cnn",), "laptop", tmp_path)
-    assert evidence.each(("cycle",), lambda trial: None)(found) == []
-    assert [held for _, held in evidence.each(("cycle",), lambda trial: False)(found)] == [False]
+    for answer in (None, False):
+        assert [held for _, held in evidence.each(("cycle",), lambda trial, held=answer: held)(found)] == [answer]
 
 
 def test_every_claim_is_counted_once_and_the_stand_in_apart():
