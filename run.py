@@ -50,6 +50,8 @@ def setup() -> None:
     stamp = VENV / "cycle-setup.txt"
     if PYTHON.exists() and stamped(stamp, wanted):
         return
+    if not PYTHON.exists() or stamp.exists() and not stamp.read_text().endswith(sys.version):
+        stamp.unlink(missing_ok=True)  # made with a Python that is gone, or with another one
     free = shutil.disk_usage(ROOT).free / 1e9
     if free < NEEDED_GIGABYTES:
         sys.exit(f"{ROOT} has {free:.1f} GB free; the packages need {NEEDED_GIGABYTES} GB. Make room and repeat.")

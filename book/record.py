@@ -43,6 +43,7 @@ def record(chapter: Path) -> None:
         timeout=600,
         record_timing=False,
         store_widget_state=False,
+        coalesce_streams=True,  # however the kernel flushed them
         resources={"metadata": {"path": str(BOOK)}},
     )
     client.execute()
@@ -56,6 +57,9 @@ def record(chapter: Path) -> None:
 
 def main() -> None:
     asked = sys.argv[1:]
+    unknown = sorted(set(asked) - {chapter.stem for chapter in chapters()})
+    if unknown:
+        sys.exit(f"NAME must be a chapter that runs, got {', '.join(unknown)}")
     for chapter in chapters():
         if not asked or chapter.stem in asked:
             print(f"recording {chapter.name} ...", flush=True)

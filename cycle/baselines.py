@@ -75,7 +75,7 @@ def cgsv_share(reputation: np.ndarray) -> np.ndarray:
 
 
 def rffl_reputation(previous: np.ndarray, similarity: np.ndarray, present: np.ndarray, t: int) -> np.ndarray:
-    """RFFL: the same momentum without a floor; after PATIENCE rounds the unworthy leave for good (reputation 0)."""
+    """RFFL: the same momentum without a floor; from round PATIENCE on the unworthy get 0, and leave for good."""
     mixed = np.where(present, np.maximum(MEMORY * previous + (1 - MEMORY) * similarity, 0), 0)
     mixed = mixed / mixed.sum()
     if t >= PATIENCE:
@@ -126,13 +126,14 @@ def _messages(state: State, outgoing: dict[tuple[int, int], Update], like: Updat
     }
 
 
-def _server_round(state: State, task: Task, losses, present, upload_bytes, download_bytes) -> Round:
-    """The server books uploads to and downloads from itself (the last row and column of the ledger)."""
+def _server_round(state: State, task: Task, losses, uploads, upload_bytes, downloads, download_bytes) -> Round:
+    """The server books who uploads to and downloads from it (the last row and column of the ledger)."""
     if state.ledger.participants == task.n:
         state.ledger = sharing.Ledger(task.n + 1)
-    for index, size in (((slice(0, task.n), task.n), upload_bytes), ((task.n, slice(0, task.n)), download_bytes)):
+    up, down = (slice(0, task.n), task.n), (task.n, slice(0, task.n))
+    for index, who, size in ((up, uploads, upload_bytes), (down, downloads, download_bytes)):
         shares = np.zeros((task.n + 1, task.n + 1), dtype=bool)
-        shares[index] = present if state.ranks.first else False
+        shares[index] = who if state.ranks.first else False
         state.ledger.record(state.epoch, shares, size, possible=task.n)
     state.epoch += 1
     return Round(state.epoch - 1, state.participants, torch.stack(losses), state.ledger)
@@ -154,7 +155,7 @@ def fedavg(task: Task, options: Options, state: State) -> Iterator[Round]:
         downloads = _messages(state, downloads, like)
         for participant in state.participants:
             assign(mixed_tensors(participant.model), downloads[task.n, participant.index])
-        yield _server_round(state, task, losses, True, full, full)
+        yield _server_round(state, task, losses, True, full, True, full)
 
 
 def _sizes(task: Task) -> np.ndarray:
@@ -165,16 +166,16 @@ def _fair_rounds(task: Task, options: Options, state: State, step: Callable, ser
     """The round that CFFL, RFFL and CGSV share.
 
     step(update) -> (what a participant keeps of its own update, what it uploads);
-    serve(uploads) -> (downloads, who is still in, fraction of the numbers uploaded, fractions downloaded).
+    serve(uploads) -> (downloads, who was in and uploaded, fraction of the numbers uploaded, fractions downloaded).
     """
     like = _parameters(state.participants[0])
     while state.epoch < options.epochs:
         local = {p.index: _local(p, state.epoch, options) for p in state.participants}
         steps = {n: step(update) for n, (_, _, update) in local.items()}
         uploads = _messages(state, {(n, task.n): upload for n, (_, upload) in steps.items()}, like)
-        downloads, present, up, down = {}, False, 0.0, np.zeros(task.n)
+        downloads, uploading, up, down = {}, False, 0.0, np.zeros(task.n)
         if state.ranks.first:
-            given, present, up, down = serve([uploads[n, task.n] for n in range(task.n)])
+            given, uploading, up, down = serve([uploads[n, task.n] for n in range(task.n)])
             downloads = {(task.n, n): download for n, download in enumerate(given)}
         downloads = _messages(state, downloads, like)
         for participant in state.participants:
@@ -184,7 +185,7 @@ def _fair_rounds(task: Task, options: Options, state: State, step: Callable, ser
         one = state.participants[0]
         upload_bytes, download_bytes = _size(one, up), [*(_size(one, fraction) for fraction in down), 0]
         losses = [losses for losses, _, _ in local.values()]
-        yield _server_round(state, task, losses, present, upload_bytes, download_bytes)
+        yield _server_round(state, task, losses, uploading, upload_bytes, down > 0, download_bytes)
 
 
 def cgsv(task: Task, options: Options, state: State) -> Iterator[Round]:
@@ -206,13 +207,14 @@ def rffl(task: Task, options: Options, state: State) -> Iterator[Round]:
 
     def serve(updates):
         reputation = state.memory.get("reputation")
-        present = np.ones(task.n, dtype=bool) if reputation is None else reputation > 0
+        present = state.memory.get("present", np.ones(task.n, dtype=bool))
         total = weighted_sum(updates, _sizes(task) / _sizes(task).sum() if reputation is None else reputation)
         similarity = np.array([cosine(update, total) for update in updates])
         previous = np.zeros(task.n) if reputation is None else reputation
         reputation = rffl_reputation(previous, similarity, present, state.epoch)
         state.memory["reputation"], share = reputation, reputation / reputation.max()
-        return [[largest(part, q) for part in total] for q in share], reputation > 0, 1.0, share
+        state.memory["present"] = present & (reputation > 0) if state.epoch >= PATIENCE else present
+        return [[largest(part, q) for part in total] for q in share], present, 1.0, share
 
     return _fair_rounds(task, options, state, lambda update: (clipped(update), clipped(update)), serve)
 
@@ -247,6 +249,6 @@ def cffl(task: Task, options: Options, state: State) -> Iterator[Round]:
         downloads = [[largest(part, c) for part in total] for c in credibility]
         for n in np.flatnonzero(credibility):  # what somebody sent itself is in its own update already
             downloads[n] = [d - torch.where(d != 0, u, 0) for d, u in zip(downloads[n], uploads[n], strict=True)]
-        return downloads, credibility > 0, UPLOAD, credibility
+        return downloads, present, UPLOAD, credibility
 
     return _fair_rounds(task, options, state, step, serve)

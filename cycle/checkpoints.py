@@ -15,14 +15,20 @@ from cycle.ranks import Ranks
 from cycle.runs import Run
 from cycle.training import State
 
+COLLABORATION = (  # options that the local epochs do not depend on
+    "rounds", "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
+    "silent", "forced_only", "epochs_per_round", "privacy", "topology", "beta", "local_steps", "evaluation",
+    "link_rule", "alignment", "mix_buffers", "participation",
+)  # fmt: skip
 SAVING_SHARE = 0.1  # of the time, at most, goes into saving how to go on: a mounted drive is slow, a model large
 
 
 def warmup_key(run: Run, data_hash: str, device: torch.device) -> str:
     """Names what the local epochs depend on, code included: runs that share it on a machine share them bit for bit."""
-    alone = run.alone().settings()
-    alone["options"].pop("rounds")
-    alone |= {"flips": run.settings()["flips"], "data": data_hash, "torch": torch.__version__, "device": device.type}
+    settings = run.settings()
+    own = {name: value for name, value in settings["options"].items() if name not in COLLABORATION}
+    alone = settings | {"options": own, "method": "", "variant": ""}
+    alone |= {"data": data_hash, "torch": torch.__version__, "device": device.type, "threads": torch.get_num_threads()}
     code = [
         Path(module.__file__).read_text() for module in (datasets, distillation, models, participants, partition, runs)
     ]

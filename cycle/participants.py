@@ -128,24 +128,28 @@ def stored(logits: torch.Tensor):
 def learn(participant: Participant, epoch: int, options: Options, answers=(), weights=()) -> torch.Tensor:
     """One epoch of CE + sum_k weight_k KL(student || peer_k); returns the two mean losses, on the device.
 
-    `answers` are those of the peers heard (`live` or `stored`), `weights` their lambda_0 * lambda_(n,k).
+    `answers` are those of the peers heard (`live` or `stored`), `weights` their lambda_0 * lambda_(n,k). An answer that
+    is not finite does not count.
     """
     model, optimizer, temperature = participant.model, participant.optimizer, options.temperature
     for group in optimizer.param_groups:
         group["lr"] = options.lr_at(epoch)
     model.train()
-    total_weight = float(sum(weights))
+    weights = torch.as_tensor(weights, dtype=torch.float64, device=participant.device)
     losses = torch.zeros(2, device=participant.device)
     with stream(participant.device, participant.seed, TRAIN, participant.index, epoch):
         order = torch.randperm(participant.size, device=participant.device)
         for rows in order.split(options.batch_size):
             inputs = participant.pixels(participant.images[rows], options.augment)
-            target = 0
+            target = total_weight = 0
             for heard, weight in zip(answers, weights, strict=True):
-                target = target + weight * F.log_softmax(heard(inputs, rows) / temperature, dim=1)
+                log_q = F.log_softmax(heard(inputs, rows) / temperature, dim=1)
+                usable = log_q.isfinite().all()
+                target = target + torch.where(usable, weight * log_q, 0)
+                total_weight = total_weight + torch.where(usable, weight, 0)
             logits = model(inputs)
             loss = cross_entropy = F.cross_entropy(logits, participant.labels[rows])
-            if total_weight > 0:
+            if answers:
                 distillation_loss = distillation.weighted_kl(logits, target, total_weight, temperature)
                 loss = cross_entropy + distillation_loss
                 losses[1] += distillation_loss.detach() * len(rows)
@@ -176,8 +180,10 @@ def score(participant: Participant, epoch: int, options: Options, answers: dict)
         for k, heard in answers.items():
             others[k] = others[k] + gradient(distillation.kl(logits, heard(inputs, part).clone(), options.temperature))
     for k, other in others.items():
-        if not (own.any() and other.any()):
-            log.warning("epoch %d: zero gradient where P%d scores P%d", epoch, participant.index + 1, k + 1)
+        if not (own.any() and other.any()) or not (own.isfinite().all() and other.isfinite().all()):
+            log.warning(
+                "epoch %d: gradient zero or not finite where P%d scores P%d", epoch, participant.index + 1, k + 1
+            )
         s = reputation.misalignment(own, other)
         fresh[k] = float(reputation.soft_clip(s, options.tau_opt, options.tau_max))
     return fresh

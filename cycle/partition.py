@@ -64,8 +64,8 @@ def imbalanced(labels, n: int, kappa: float, m: int, seed: int) -> list[np.ndarr
 
 def _dirichlet_until_filled(labels, n, draw_fractions, delta, seed):
     labels = _labels(labels, n)
-    if not delta > 0:
-        raise ValueError(f"delta must be positive, got {delta}")
+    if not 0 < delta < np.inf:
+        raise ValueError(f"delta must be positive and finite, got {delta}")
     rng = np.random.default_rng(seed)
     for _ in range(DIRICHLET_ATTEMPTS):
         parts = _deal(labels, draw_fractions(rng, np.unique(labels).size), rng)

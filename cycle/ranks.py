@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 
 import numpy as np
 import torch
@@ -17,6 +18,7 @@ import torch.distributed as dist
 
 BEAT = 2.0  # seconds between two signs of life
 PATIENCE = 30.0  # seconds without one after which a rank counts as dead
+SLOW = timedelta(days=7)  # a rank that shows signs of life may take so long: who holds most data has the longest epoch
 
 Messages = dict[tuple[int, int], torch.Tensor]  # (sender, receiver): what is sent
 
@@ -134,7 +136,7 @@ class Ranks:
 def _control():
     """The group for what is not a message of the protocol: always gloo, since it carries Python objects."""
     if "group" not in _connection:
-        _connection["group"] = dist.new_group(backend="gloo")
+        _connection["group"] = dist.new_group(backend="gloo", timeout=SLOW)
     return _connection["group"]
 
 
@@ -164,7 +166,7 @@ def join() -> torch.device | None:
     if torch.cuda.is_available():
         device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
         torch.cuda.set_device(device)
-    dist.init_process_group("cpu:gloo,cuda:nccl" if device else "gloo")
+    dist.init_process_group("cpu:gloo,cuda:nccl" if device else "gloo", timeout=SLOW)
     _control()
     rank = dist.get_rank()
     store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
@@ -184,6 +186,7 @@ def leave() -> bool:
     _connection["done"].set()
     _connection["watch"].join()  # a thread inside the store when Python ends would end it badly
     dist.destroy_process_group()
+    _connection.clear()
     return first
 
 

@@ -7,6 +7,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import torch
 from tqdm.auto import tqdm
 
@@ -31,7 +32,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     path, ranks = results / run.path, Ranks.of(run.n)
     recorded = ranks.agreed(json.loads(path.read_text()) if ranks.first and path.exists() else None)
     if recorded:
-        return recorded
+        return _checked(recorded, run, path)
     device = torch.device(device) if device else datasets.default_device()
     dataset = datasets.load(run.dataset, device)
     task = task_of(run, dataset)
@@ -40,6 +41,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     checkpoints = Checkpoints(run, dataset, ranks, results)
     origin = provenance(command_of(run, experiment), device, ranks.size)
     log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "provenance": origin}
+    log["start"] = models.starting_weights(run.model)
     saved = checkpoints.load()
     if saved:
         state.restore(*[part["state"] for part in saved])
@@ -57,6 +59,12 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
         measured = ranks.collect(_measured(done, dataset, tested)) if tested or done.scored else None
         if measured and tested:
             values = list(measured.values())
+            diverged = [f"P{n + 1}" for n, one in measured.items() if not np.isfinite(one["losses"]).all()]
+            if diverged:
+                lr = run.options.lr
+                raise RuntimeError(
+                    f"{run.path}: the loss of {', '.join(diverged)} is not finite; lr {lr} may be too large"
+                )
             points = {point: [one["accuracy"][point] for one in values] for point in values[0]["accuracy"]}
             first = next(iter(points.values()))
             more = {"points": points} if len(points) > 1 else {}
@@ -74,7 +82,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     entries = ranks.collect({ranks.rank: state.ledger.entries})
     if ranks.first:
         state.ledger.entries = [entry for part in entries.values() for entry in part]
-        text = json.dumps(_record(run, experiment, task, state, log, results), indent=1)
+        text = json.dumps(_record(run, experiment, task, state, log, results), indent=1, allow_nan=False)
         write_atomically(path, lambda file: file.write(text.encode()))
     checkpoints.remove()
     return ranks.agreed(json.loads(path.read_text()) if ranks.first else None)
@@ -94,6 +102,17 @@ def _measured(done: training.Round, dataset, tested: bool) -> dict[int, dict]:
     return found
 
 
+def _checked(record: dict, run: Run, path: Path) -> dict:
+    """The record, if it was made with the options of this run (those that it names: older ones know fewer)."""
+    settings = json.loads(json.dumps(run.settings()))
+    expected = settings["options"] | {"flips": settings["flips"]}
+    other = {name: value for name, value in record["options"].items() if expected.get(name, value) != value}
+    if other:
+        there, here = (", ".join(f"{name}={of[name]}" for name in other) for of in (other, expected))
+        raise ValueError(f"{path} was recorded with {there}, this run has {here}: move the file away to run it anew")
+    return record
+
+
 def _record(run, experiment, task, state, log, results) -> dict:
     alone = results / run.alone().path
     final = log["curve"][-1]["accuracy"]
@@ -106,7 +125,7 @@ def _record(run, experiment, task, state, log, results) -> dict:
         "dataset": run.dataset,
         "model": run.model,
         "width": run.width,
-        "start": models.starting_weights(run.model),
+        "start": log["start"],
         "method": run.method,
         "variant": run.variant,
         "split": run.split,
@@ -114,7 +133,7 @@ def _record(run, experiment, task, state, log, results) -> dict:
         "seed": run.seed,
         "rounds": run.options.rounds,
         "epochs": run.options.epochs,
-        "images": int(sum(len(part) for part in task.parts)),
+        "images": len(np.unique(np.concatenate(task.parts))),
         "sizes": [len(part) for part in task.parts],
         "accuracy": final,
         "standalone": own,
@@ -143,7 +162,7 @@ def read(name: str, profile: str, seeds=None, results: Path = RESULTS) -> list[t
     for run in runs_of(name, profile, seeds):
         path, alone = results / run.path, results / run.alone().path
         if path.exists():
-            record = json.loads(path.read_text())
+            record = _checked(json.loads(path.read_text()), run, path)
             if record["standalone"] is None and alone.exists():
                 record["standalone"] = json.loads(alone.read_text())["accuracy"]
             found.append((run, record))

@@ -5,12 +5,16 @@ import torch
 
 
 def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """cos(a, b) of two tensors of equal shape; 0 where either is zero (facts: a zero gradient says nothing)."""
+    """cos(a, b) of two tensors of equal shape; 0 where either is zero: a zero gradient says nothing.
+
+    -1 where either is not finite: what comes from a model that diverged is worth nothing.
+    """
     if a.shape != b.shape:
         raise ValueError(f"the two gradients must have equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}")
     a, b = a.flatten().double(), b.flatten().double()
     norm = a.norm() * b.norm()
-    return torch.where(norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0).clamp(-1.0, 1.0)
+    found = torch.where(norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0).clamp(-1.0, 1.0)
+    return torch.where(norm.isfinite(), found, -1.0)
 
 
 def misalignment(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> float:

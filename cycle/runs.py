@@ -47,19 +47,9 @@ class Run:
 
     def alone(self) -> "Run":
         """The standalone run that gives the same participants their B_n (on clean labels)."""
-        plain = replace(self.options, **{name: getattr(Options(), name) for name in COLLABORATION})
         profile = PROFILES[self.profile]
-        scale = replace(profile.options, **profile.changes.get(self.model, {}))
-        plain = replace(plain, local_epochs=scale.local_epochs, rounds=scale.rounds)
+        plain = replace(profile.options, augment=self.options.augment, **profile.changes.get(self.model, {}))
         return replace(self, method="standalone", variant="", flips={}, options=plain)
-
-
-COLLABORATION = (
-    "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
-    "silent", "forced_only",
-    "epochs_per_round", "privacy", "topology", "beta", "local_steps", "evaluation", "link_rule", "alignment",
-    "mix_buffers", "participation",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -102,6 +92,7 @@ PROFILES = {
         changes={
             "cnn": {"lr": 0.05},  # not the printed 0.1, at which somebody never trains: see the CIFAR chapter
             "efficientnet_b0": {"batch_size": 32},
+            "poly_mlp": SQUARES,
         },
     ),
 }

@@ -152,13 +152,13 @@ def _hearing(channel, state: State, peers, shares, t, options: Options, scoring:
 
 def _private_rounds(task: Task, options: Options, state: State, trust: Callable) -> Iterator[Round]:
     """Local epochs, then rounds: draw the shares, score, and step against peers frozen at the start of the round."""
-    while state.epoch < options.local_epochs:
-        yield local_epoch(state, options)
     if state.ranks.size > 1:
         peers, channel = [], Correspondence(state.ranks, state.participants, task, options)
     else:
         peers = [copy.deepcopy(participant.model).eval() for participant in state.participants]
         channel = _channel(state, peers, options)
+    while state.epoch < options.local_epochs:
+        yield local_epoch(state, options)
     device = task.dataset.train_images.device
     message_bytes = [sharing.BYTES_PER_NUMBER * len(part) * task.dataset.num_classes for part in task.parts]
     scale = options.lambda_0 / (task.n - 1 if options.normalisation == "mean" else 1)

@@ -1,69 +1,16 @@
-"""The paper's sentences about its experiments, each with a check on recorded runs: verdicts are computed, not typed.
+"""Verdicts on the paper's sentences, computed from the records: nothing is typed."""
 
-`claims` holds sentences to the values that the paper prints; this file holds them to what was run for this book.
-"""
-
-import functools
-from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from cycle import gossip_claims, paper, readings
-from cycle.evidence import (
-    NOTHING,
-    Check,
-    below_default_threshold,
-    compare,
-    each,
-    equals_converge,
-    falls_with_rate,
-    flippers,
-    flippers_gain_least,
-    honest,
-    mean_gain,
-    mean_spread,
-    on_average,
-    over_grid,
-    rates,
-    refusal,
-    rich_rise_poor_fall,
-    rich_score_higher,
-    rises,
-    score_by_flippers,
-    score_of_flippers,
-    scores_fall,
-    scores_follow_sizes,
-    similar,
-    told_apart,
-    trials,
-)
+from cycle.evidence import trials
 from cycle.records import RESULTS
+from cycle.sentences import SENTENCES
 
 PROFILES = ("laptop", "paper")
 VERDICTS = ["reproduced", "partly", "not reproduced", "undecided", "not run"]
 STAND_IN = "laptop, synthetic stand-in"
-TABLES = ("cifar10-cnn", "cifar10-resnet")
-TEN_SPLITS = (*TABLES, "imbalance")
-FAIR = ("cffl", "rffl", "cgsv")
-RIDERS = ("free-riders", "free-riders-two")
-BY_NUMBER = ("participants", "participants-cifar100")
-GOSSIP_BY_NUMBER = ("participants-gossip",)
-TWENTY = ("participants-20", "participants-20-cifar100")
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence (in brackets: what a table shows without saying so), where it is judged, and by what."""
-
-    chapter: str
-    line: int
-    quote: str
-    means: str  # what is checked, in our words
-    experiments: tuple[str, ...]
-    check: Check
-    share: float = 1.0  # of the cases that the sentence itself claims: "most" is a half, "occasionally" any
 
 
 def judge(cases: list, share: float) -> str:
@@ -76,27 +23,27 @@ def judge(cases: list, share: float) -> str:
 
 
 def verdicts(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFrame:
-    """One row for each claim and profile: cases that decide, in favour, others, verdict, the cases against by name."""
+    """One row for each sentence and profile: cases that decide, in favour, others, verdict, cases against by name."""
     rows, read = [], {}
-    for claim in CLAIMS:
-        for profile in PROFILES if chapter in (None, claim.chapter) else ():
-            key = (claim.experiments, profile)
+    for sentence in SENTENCES:
+        for profile in PROFILES if chapter in (None, sentence.chapter) else ():
+            key = (sentence.experiments, profile)
             if key not in read:
-                read[key] = trials(claim.experiments, profile, results)
-            cases = claim.check(read[key])
+                read[key] = trials(sentence.experiments, profile, results)
+            cases = sentence.check(read[key])
             decided = [(name, held) for name, held in cases if held is not None]
             against = [name for name, held in decided if not held]
             rows.append(
                 {
-                    "chapter": claim.chapter,
-                    "line": f"L{claim.line}",
-                    "the paper": claim.quote,
-                    "checked": claim.means,
+                    "chapter": sentence.chapter,
+                    "line": f"L{sentence.line}",
+                    "the paper": sentence.quote,
+                    "checked": sentence.means,
                     "profile": profile,
                     "cases": len(decided),
                     "in favour": len(decided) - len(against),
                     "undecided": len(cases) - len(decided),
-                    "verdict": judge(cases, claim.share),
+                    "verdict": judge(cases, sentence.share),
                     "against": "; ".join(against) if len(against) < len(decided) else "all" * bool(decided),
                 }
             )
@@ -104,7 +51,7 @@ def verdicts(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFram
 
 
 def board(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFrame:
-    """The same, one row for each claim and one column for each profile: the verdict and in how many cases."""
+    """The same, one row for each sentence and one column for each profile: the verdict and in how many cases."""
     rows = {}
     for row in verdicts(results, chapter).to_dict("records"):
         key = row["line"], row["the paper"], row["checked"]
@@ -116,7 +63,7 @@ def board(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFrame:
 
 
 def counts(results: Path = RESULTS) -> pd.DataFrame:
-    """How many claims have which verdict, by profile, and how many of these rest on a single case.
+    """How many sentences have which verdict, by profile, and how many of these rest on a single case.
 
     What was judged on a drawn stand-in for medical images stands in a row of its own.
     """
@@ -127,230 +74,3 @@ def counts(results: Path = RESULTS) -> pd.DataFrame:
     table = pd.crosstab(frame["profile"], frame["verdict"]).reindex(index=rows, columns=VERDICTS, fill_value=0)
     single = frame[frame["cases"] == 1].groupby("profile").size().reindex(rows, fill_value=0)
     return table.assign(**{"on one case": single}).rename_axis(columns=None).reset_index()
-
-
-def _more(one, other):
-    return one.report.mcg > other.report.mcg
-
-
-def _fairer(one, other):
-    return one.report.cgs < other.report.cgs
-
-
-def _kept(one, other):
-    return one.report.mcg > other.report.mcg or similar(one.report.mcg, other.report.mcg)
-
-
-def _everybody_gains(trial):
-    return trial.report.min_gain > 0
-
-
-def _first_loses(trial):
-    return trial.report.gains[0] < 0
-
-
-def _best_loses(trial):
-    return trial.report.gains[trial.record["standalone"].index(max(trial.record["standalone"]))] < 0
-
-
-def _honest_gain(flipped, clean):
-    return min(flipped.report.gains[honest(flipped)]) > 0
-
-
-def _honest_gain_less(flipped, clean):
-    return flipped.report.gains[honest(flipped)].mean() < clean.report.gains[honest(flipped)].mean()
-
-
-def _flippers_gain_least(flipped, clean):
-    return max(flipped.report.gains[list(flippers(flipped))]) < min(flipped.report.gains[honest(flipped)])
-
-
-def _positive(trial):
-    return trial.report.correlation > 0 and trial.report.correlation_p < 0.05
-
-
-def _negative(trial):
-    return trial.report.correlation < 0 if np.isfinite(trial.report.correlation) else None
-
-
-def _within(values, measured):
-    return similar(min(measured), max(measured))
-
-
-def _mcg(trial):
-    return trial.report.mcg
-
-
-def tested_after_mixing(cases_of, check) -> Check:
-    """A check of the chapters on gossip, on the cases tested after the mixing."""
-
-    def decide(found):
-        facts = _printed()
-        gossip = [trial.record for trial in found if "gossip" in trial.method]
-        cases = [case for case in cases_of(gossip) if case["tested"] == "after"]
-        answers = [(f"{case.get('split', '')} seed {case['seed']}".strip(), check.holds(case, facts)) for case in cases]
-        return [answer for answer in answers if answer[1] is not None] or answers
-
-    return decide
-
-
-@functools.cache
-def _printed() -> dict:
-    return readings.printed() | {"kept": kept_in_print()}
-
-
-def kept_in_print() -> float:
-    """The part of the complete graph's MCG on Fed-ISIC2019 that CYCle keeps in the paper's table."""
-    cycle, complete = (paper.metric("fed-isic", method, "natural", 6, "MCG") for method in ("cycle-gossip", "gossip"))
-    return cycle / complete
-
-
-CLAIMS = (
-    Claim("cifar", 424, "FedAvg has better MCG compared to other methods", "larger MCG than VPDL and CYCle",
-          TABLES, compare("fedavg", ("vpdl", "cycle"), _more)),
-    Claim("cifar", 424, "significantly lower CGS values compared to the FedAvg algorithm in the imbalanced settings",
-          "smaller CGS than FedAvg, imbalanced splits", TEN_SPLITS, compare("cycle", ("fedavg",), _fairer, "imb")),
-    Claim("cifar", 424, "our method consistently provides positive collaboration gains to all participants",
-          "the smallest gain is above 0", TABLES, each(("cycle",), _everybody_gains)),
-    Claim("cifar", 424, "not the case for FedAvg or VPDL, which is evident in the outcomes for P1",
-          "P1 loses in (0.8, 1) and (0.6, 1)", TABLES,
-          each(("fedavg", "vpdl"), _first_loses, ("imbalanced-0.8-1", "imbalanced-0.6-1"))),
-    Claim("cifar", 395, "[CYCle's MCG stands above VPDL's in every split]", "larger MCG than VPDL", TABLES,
-          compare("cycle", ("vpdl",), _more)),
-    Claim("cifar", 395, "[CYCle's CGS stands below VPDL's in every split]", "smaller CGS than VPDL", TABLES,
-          compare("cycle", ("vpdl",), _fairer)),
-    Claim("cifar", 502, "higher importance is given to P1 by all the other participants",
-          "(0.8, 1): at the first calibration each scores P1 above the mean of the rest", TABLES,
-          each(("cycle",), rich_score_higher(1), ("imbalanced-0.8-1",))),
-    Claim("cifar", 502, "the reputation of P1 intensifies further, while the reputation scores of other "
-          "participants decrease", "(0.8, 1): from first to last calibration", TABLES,
-          each(("cycle",), rich_rise_poor_fall(1), ("imbalanced-0.8-1",))),
-    Claim("cifar", 502, "participants with an equal amount of data receive equal reputation scores",
-          "(0.8, 1): the scores of P2 to P5 are closer together at the last calibration than at the first", TABLES,
-          each(("cycle",), equals_converge(1), ("imbalanced-0.8-1",))),
-    Claim("cifar", 502, "A similar pattern can be observed [...] where the first two participants possess larger "
-          "amounts of data", "(0.35, 2): the same for P1 and P2", TABLES,
-          each(("cycle",), rich_rise_poor_fall(2), ("imbalanced-0.35-2",))),
-    Claim("cifar", 1052, "Over time, these scores trend downwards", "homogeneous: mean score, first to last", TABLES,
-          each(("cycle",), scores_fall, ("homogeneous",))),
-    Claim("cifar", 1052, "the reputation scores align with the size of the data they possess",
-          "Dirichlet (0.5), (0.6, 1): Pearson of size and score above 0", TABLES,
-          each(("cycle",), scores_follow_sizes, ("dirichlet-0.5", "imbalanced-0.6-1"))),
-    Claim("cifar", 1347, "ensuring positive collaboration gains for each participant",
-          "five more imbalanced splits: the smallest gain is above 0", ("imbalance",),
-          each(("cycle",), _everybody_gains)),
-    Claim("cifar", 1347, "lower CGS across all five settings", "smaller CGS than FedAvg and VPDL", ("imbalance",),
-          compare("cycle", ("fedavg", "vpdl"), _fairer)),
-    Claim("cifar", 1347, "VPDL [...] significantly underperforms in both accuracy and fairness",
-          "less MVA and more CGS than CYCle", ("imbalance",),
-          compare("vpdl", ("cycle",), lambda one, other: one.report.mva < other.report.mva and _fairer(other, one))),
-    Claim("cifar", 1452, "On average, CYCle achieves the highest MCG [...] in the 10 scenarios",
-          "larger mean MCG than each other method", TEN_SPLITS,
-          on_average("cycle", ("fedavg", "vpdl", *FAIR), lambda a, b: mean_gain(a) > mean_gain(b), 10)),
-    Claim("cifar", 1452, "On average, CYCle achieves [...] the lowest CGS in the 10 scenarios",
-          "smaller mean CGS than each other method", TEN_SPLITS,
-          on_average("cycle", ("fedavg", "vpdl", *FAIR), lambda a, b: mean_spread(a) < mean_spread(b), 10)),
-    Claim("cifar", 993, "a 35-50% reduction in encrypted communication", "35 to 50 % of the answers are not sent",
-          (*TEN_SPLITS, *BY_NUMBER), each(("cycle",), lambda trial: 0.35 <= trial.saved <= 0.5)),
-    Claim("cifar", 983, "substantially lower per-round cryptographic overhead",
-          "at least 35 % of the answers are not sent", (*TEN_SPLITS, *BY_NUMBER),
-          each(("cycle",), lambda trial: trial.saved >= 0.35)),
-    Claim("cifar", 1271, "VPDL [...] underperforms in both MVA and MCG across all scenarios",
-          "CIFAR-100: less MCG than FedAvg and CYCle", ("cifar100",),
-          compare("vpdl", ("fedavg", "cycle"), lambda one, other: _more(other, one))),
-    Claim("cifar", 1269, "in the imbalanced (0.8, 1) scenario, the FedAvg algorithm results in a decline in accuracy "
-          "for P1", "CIFAR-100: P1 loses under FedAvg", ("cifar100",),
-          each(("fedavg",), _first_loses, ("imbalanced-0.8-1",))),
-    Claim("cifar", 479, "In all settings, we consistently achieve a positive collaboration gain for all participants",
-          "N = 2, 5, 10: the smallest gain is above 0", BY_NUMBER, each(("cycle",), _everybody_gains)),
-    Claim("cifar", 479, "the CYCle method consistently has lower CGS compared to VPDL", "N = 2, 5, 10: smaller CGS",
-          BY_NUMBER, compare("cycle", ("vpdl",), _fairer)),
-    Claim("baselines", 425, "better or comparable CG values when compared to CFFL, RFFL, and CGSV in most of the "
-          "scenarios", "larger MCG, or similar", ("cifar10-cnn",), compare("cycle", FAIR, _kept), share=0.5),
-    Claim("baselines", 425, "the lowest CGS values in all but one scenario",
-          "smaller CGS than CFFL, RFFL, CGSV, (0.8, 1) aside", ("cifar10-cnn",),
-          lambda found: compare("cycle", FAIR, _fairer)([t for t in found if t.split != "imbalanced-0.8-1"])),
-    Claim("baselines", 425, "the imbalanced (0.8, 1) setting, where it is on par with RFFL",
-          "CGS not more than 15 % above RFFL's", ("cifar10-cnn",),
-          compare("cycle", ("rffl",), lambda a, b: _fairer(a, b) or similar(a.report.cgs, b.report.cgs),
-                  "imbalanced-0.8-1")),
-    Claim("baselines", 426, "CYCle consistently achieves positive gains for all participants",
-          "the smallest gain is above 0", ("cifar10-cnn",), each(("cycle",), _everybody_gains)),
-    Claim("baselines", 426, "other methods degrade performance for the most contributing participant",
-          "whoever is best alone loses", ("cifar10-cnn",), each(FAIR, _best_loses)),
-    Claim("baselines", 1453, "CGSV may occasionally achieve a higher MCG, but its CGS is substantially worse",
-          "larger MCG and larger CGS than CYCle, in some case", TEN_SPLITS,
-          compare("cgsv", ("cycle",), lambda one, other: _more(one, other) and _fairer(other, one)), share=0.01),
-    Claim("baselines", 1453, "RFFL may better control CGS but fail to deliver sufficient gain",
-          "smaller MCG than CYCle", TEN_SPLITS, compare("rffl", ("cycle",), lambda one, other: _more(other, one))),
-    Claim("free-riders", 553, "they assign a reputation score of 0.0 to P5",
-          f"every honest score of a flipper ends below {NOTHING}", RIDERS,
-          rates(lambda flipped, clean: score_of_flippers(flipped).max() < NOTHING)),
-    Claim("free-riders", 538, "Higher flip rates lead to P5 being rapidly identified as malicious",
-          "the flippers' reputation, mean over all calibrations, falls from each rate to the next", RIDERS,
-          falls_with_rate),
-    Claim("free-riders", 538, "[...] being rapidly identified as malicious",
-          "at the first calibration the honest score a flipper below each other", RIDERS, rates(told_apart(0))),
-    Claim("free-riders", 538, "[the column of P5 ends below the others']", "the same at the last calibration",
-          RIDERS, rates(told_apart(-1))),
-    Claim("free-riders", 553, "P5 accurately recognized that the other participants were beneficial when the label "
-          "flipping rate was at 0.2", f"a flipper's mean score of the honest does not end at zero (below {NOTHING})",
-          RIDERS, rates(lambda flipped, clean: score_by_flippers(flipped).mean() >= NOTHING, lambda rate: rate == 0.2)),
-    Claim("free-riders", 553, "drops to zero for the case when the label space of P5 becomes completely different",
-          f"at rate 1.0 it ends below {NOTHING}", RIDERS,
-          rates(lambda flipped, clean: score_by_flippers(flipped).mean() < NOTHING, lambda rate: rate == 1.0)),
-    Claim("free-riders", 555, "in the presence of flipped labels, the collaboration gain declines",
-          "the honest gain less on average than with clean labels", RIDERS, rates(_honest_gain_less)),
-    Claim("free-riders", 1353, "the honest participants (P1, P2, and P3) maintain positive collaboration gains",
-          "every honest gain is above 0", RIDERS, rates(_honest_gain)),
-    Claim("free-riders", 313, "Sharing noisy or malicious updates will [...] dampen P_k's ability to learn",
-          "every flipper gains less than every honest participant; gains are against training alone on clean labels",
-          RIDERS, rates(_flippers_gain_least)),
-    Claim("free-riders", 313, "Sharing noisy or malicious updates will [...] dampen P_k's ability to learn",
-          "the same, gains against training alone on the labels at hand", RIDERS, flippers_gain_least),
-    Claim("free-riders", 590, "suboptimal for any client to reject collaboration entirely, as doing so reduces their "
-          "own update quality", "who never answers (which we score 0) ends below what it has when it answers, by a "
-          "point or more",
-          ("refusal",), refusal("silent")),
-    Claim("sensitivity", 1466, "increasing the values of tau_max [...] correlates with improved MCG",
-          "homogeneous: Pearson above 0 over the grid", ("tau",),
-          over_grid("tau_max", "cycle", _mcg, rises, "homogeneous")),
-    Claim("sensitivity", 1466, "increasing the values of [...] tau_opt correlates with improved MCG",
-          "homogeneous: Pearson above 0 over the grid", ("tau",),
-          over_grid("tau_opt", "cycle", _mcg, rises, "homogeneous")),
-    Claim("sensitivity", 1466, "the MCG [...] values for different hyperparameter settings are comparable",
-          "smallest and largest MCG of the grid are similar", ("tau",), over_grid("tau_opt", "cycle", _mcg, _within)),
-    Claim("sensitivity", 1466, "[...] CGS [...] values for different hyperparameter settings are comparable",
-          "smallest and largest CGS of the grid are similar", ("tau",),
-          over_grid("tau_opt", "cycle", lambda trial: trial.report.cgs, _within)),
-    Claim("sensitivity", 1484, "going below tau_opt=0.25 results in degraded collaboration fairness and utility",
-          "less MCG and more CGS at tau_opt 0 than at 0.25", ("tau",), below_default_threshold),
-    *(Claim("sensitivity", line, quote, f"with lambda_0 for each peer: {means}", ("cifar10-cnn-per-peer",), check)
-      for line, quote, means, check in (
-          (395, "[CYCle's MCG stands above VPDL's in every split]", "larger MCG than VPDL",
-           compare("cycle per-peer", ("vpdl per-peer",), _more)),
-          (395, "[CYCle's CGS stands below VPDL's in every split]", "smaller CGS than VPDL",
-           compare("cycle per-peer", ("vpdl per-peer",), _fairer)),
-          (424, "our method consistently provides positive collaboration gains to all participants",
-           "the smallest gain is above 0", each(("cycle per-peer",), _everybody_gains)),
-          (424, "not the case for [...] VPDL, which is evident in the outcomes for P1", "P1 loses in (0.6, 1)",
-           each(("vpdl per-peer",), _first_loses, ("imbalanced-0.6-1",))),
-      )),
-    Claim("sensitivity", 1422, "both methods achieve similar MCG values", "N = 20: MCG larger or similar", TWENTY,
-          compare("cycle-gossip", ("gossip",), _kept)),
-    Claim("sensitivity", 1422, "the collaboration gain spread (CGS) is considerably lower", "N = 20: smaller CGS",
-          TWENTY, compare("cycle-gossip", ("gossip",), _fairer)),
-    Claim("sensitivity", 1422, "the strong positive correlation [...] under CYCle",
-          "N = 20: Pearson above 0, p below 0.05", TWENTY, each(("cycle-gossip",), _positive)),
-    Claim("sensitivity", 1422, "Gossip-SGD shows a negative correlation", "N = 20: Pearson below 0", TWENTY,
-          each(("gossip",), _negative)),
-)  # fmt: skip
-CLAIMS += tuple(  # sentences on gossip, judged as in its own chapter, on models tested after the mixing
-    Claim(chapter, check.line, check.quote, check.name, experiments, tested_after_mixing(cases, check))
-    for chapter, experiments, cases, checks in (
-        ("gossip", GOSSIP_BY_NUMBER, readings.cases, readings.CLAIMS[:3]),
-        ("sensitivity", ("beta",), gossip_claims.beta_cases, gossip_claims.BETA_CLAIMS),
-        ("fed-isic", ("fed-isic",), gossip_claims.skin_cases, gossip_claims.SKIN_CLAIMS),
-    )
-    for check in checks
-)

@@ -167,7 +167,17 @@ def test_rffl_removes_for_good_and_books_it(small_run, digits, monkeypatch):
             assert float(moved.norm()) <= 0.15 + 1e-5
         before = {p.index: baselines.vector(p.model.parameters()) for p in done.participants}
     assert done.ledger.matrix()[5].tolist() == [4, 4, 4, 4, 2, 0]  # downloads in four rounds, and in two
-    assert done.ledger.matrix()[:, 5].tolist() == [4, 4, 4, 4, 2, 0]
+    assert done.ledger.matrix()[:, 5].tolist() == [4, 4, 4, 4, 3, 0]  # what it was removed for had been uploaded
+
+
+def test_rffl_removes_nobody_early(small_run, digits, monkeypatch):
+    """P5 points backwards in round 0, and forwards ever after: it gets nothing in round 0, and is still in."""
+    calls = iter(range(100))
+    monkeypatch.setattr(baselines, "cosine", lambda a, b: -0.5 if next(calls) == 4 else 1.0)
+    run = small_run("rffl", local_epochs=0, rounds=3)
+    *_, done = methods.play("rffl", runs.task_of(run, digits), run.options)
+    assert done.ledger.matrix()[5].tolist() == [3, 3, 3, 3, 2, 0]
+    assert done.ledger.matrix()[:, 5].tolist() == [3, 3, 3, 3, 3, 0]
 
 
 def test_cffl_moves_within_its_clip(small_run, digits):

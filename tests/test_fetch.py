@@ -21,6 +21,11 @@ def tiny():
     }
 
 
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr(fetch, "PICTURES", (20, 10))
+
+
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     """An empty data directory with one source that counts how often it is asked."""
@@ -55,6 +60,14 @@ def test_a_damaged_file_is_named_and_fetched_again(store, damage, capsys):
     arrays, _ = fetch.cifar("cifar10")
     assert len(asked) == 2 and str(path) in capsys.readouterr().err
     assert np.array_equal(arrays["train_images"], tiny()["train_images"])
+
+
+def test_a_file_with_other_pictures_is_not_taken(store, monkeypatch, capsys):
+    path, asked = store
+    fetch._write(path, {key: value[:5] for key, value in tiny().items()}, "a friend")
+    arrays, _ = fetch.cifar("cifar10")
+    assert asked == ["cifar10"] and len(arrays["train_images"]) == 20
+    assert "does not hold 20 and 10 pictures" in capsys.readouterr().err
 
 
 def test_the_second_source_is_asked_when_the_first_fails(store, monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tenseal.sealapi as seal
 
-from cycle.fhe import errors, wire
+from cycle.fhe import errors, residues, wire
 from cycle.fhe.evaluator import Evaluator, unpack_columns
 from cycle.fhe.owner import KeyOwner
 from cycle.fhe.params import Params
@@ -149,14 +149,43 @@ def test_answers_must_have_the_agreed_form(small):
     fresh = evaluator._first_map(*model.quantised(owner.params)[0])[0]
     with pytest.raises(errors.WrongContent, match="end of the modulus chain"):
         owner.decrypt_logits(wire.join([wire.to_bytes(fresh)]), 3)
-    with pytest.raises(errors.WrongContent, match="RelinKeys"):
-        Evaluator(owner.params, wire.join([b"x" * 99, b""]), owner.encrypt_inputs(small[3]), 6)
+    for place, kind in enumerate(("PublicKey", "RelinKeys")):
+        keys = wire.split(owner.public_bundle(), 3)
+        keys[place] = b"x" * 99
+        with pytest.raises(errors.WrongContent, match=kind):
+            Evaluator(owner.params, wire.join(keys), owner.encrypt_inputs(small[3]), 6)
+
+
+def test_an_answer_does_not_tell_which_weights_made_it():
+    """Without squares c_1 of an answer would be sum_i W_i c_1i, all of whose c_1i the owner knows."""
+    model, inputs = network(6, 3), rng.uniform(-1, 1, (2048, 6))
+    params = Params(0, 2048)
+    owner, evaluator = pair(params, inputs)
+    uploaded = evaluator._inputs[0, :, params.degree :]  # the c_1i
+    weights = model.quantised(params)[0][0]
+    plain = evaluator._infer(model, "logits")
+    for row, column in enumerate(plain):  # what a guess of the weights gives, to the last bit
+        guess = residues.modular_product(weights[row : row + 1], uploaded, params.moduli[0])[0]
+        sent = wire.from_bytes(seal.Ciphertext, params.context, evaluator._randomised(column))
+        assert np.array_equal(second_polynomial(column, params), guess)
+        assert np.mean(second_polynomial(sent, params) == guess) < 0.01
+    first, again = evaluator.logits(model), evaluator.logits(model)
+    assert first != again
+    for answer in (first, again):
+        assert np.abs(owner.decrypt_logits(answer, 3) - model(inputs)).max() < 5e-4
+
+
+def second_polynomial(ciphertext, params) -> np.ndarray:
+    return np.array([ciphertext[params.degree + place] for place in range(params.degree)], dtype=np.uint64)
 
 
 def contains(haystack: bytes, secret: np.ndarray) -> bool:
-    """Is any run of four words of the secret key in there, at any offset?"""
+    """Is any run of four words of the secret key in there, at any offset, as words or as bits packed for an upload?"""
     words = secret.ravel().tobytes()
-    return any(words[start : start + 32] in haystack for start in range(0, len(words), 4096))
+    packed = b"".join(residues.pack_bits(row, 60)[: 30 * 100] for row in secret)  # 8 x 30 bytes are whole words again
+    return any(words[start : start + 32] in haystack for start in range(0, len(words), 4096)) or any(
+        packed[start : start + 30] in haystack for start in range(0, len(packed), 30)
+    )
 
 
 def test_the_secret_key_is_in_nothing_that_leaves(small, tmp_path):
@@ -165,12 +194,15 @@ def test_the_secret_key_is_in_nothing_that_leaves(small, tmp_path):
     secret.save(str(tmp_path / "key"))
     known = wire.plaintext_residues(secret.data(), 3)
     assert contains((tmp_path / "key").read_bytes(), known)  # the search would find one
+    assert contains(b"some" + residues.pack_bits(known.ravel(), 60), known)
     owner, evaluator, model, inputs = small
     leaves = [owner.public_bundle(), owner.encrypt_inputs(inputs), owner.key_id, repr(owner).encode()]
     leaves += [owner.encrypt_probabilities(abs(inputs)), evaluator.logits(model)]
     assert not any(contains(content, owner._secret) for content in leaves)
-    private = (KeyOwner, seal.SecretKey, seal.Decryptor, seal.Encryptor, seal.KeyGenerator)
+    private = (KeyOwner, seal.SecretKey, seal.Decryptor, seal.KeyGenerator)
     assert not any(isinstance(value, private) for value in vars(evaluator).values())
+    encryptors = [name for name, value in vars(evaluator).items() if isinstance(value, seal.Encryptor)]
+    assert encryptors == ["_zeros"]  # made with the public key, out of bytes that are searched above
     with pytest.raises(errors.WrongContent, match="never written"):
         wire.to_bytes(secret)
 

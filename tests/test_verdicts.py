@@ -8,6 +8,7 @@ import pytest
 
 from cycle import evidence, experiments, verdicts
 from cycle.records import RESULTS
+from cycle.sentences import SENTENCES
 
 ALONE = [50.0, 40.0, 41.0, 42.0, 43.0]
 SPLIT = "imbalanced-0.6-1"
@@ -58,7 +59,7 @@ def test_one_altered_record_flips_one_verdict(tmp_path):
 def test_without_records_nothing_was_run(tmp_path):
     frame = verdicts.verdicts(tmp_path)
     assert set(frame["verdict"]) == {"not run"} and not frame["cases"].any()
-    assert len(frame) == len(verdicts.CLAIMS) * len(verdicts.PROFILES)
+    assert len(frame) == len(SENTENCES) * len(verdicts.PROFILES)
 
 
 @pytest.mark.parametrize(
@@ -72,13 +73,13 @@ def test_judging(held, share, verdict):
 
 
 def test_every_claim_names_existing_experiments_and_a_chapter():
-    for claim in verdicts.CLAIMS:
+    for claim in SENTENCES:
         assert set(claim.experiments) <= set(experiments.EXPERIMENTS), claim
         assert (RESULTS.parent / "book" / f"{claim.chapter}.md").exists(), claim.chapter
 
 
 def cases(results, what):
-    claim = next(claim for claim in verdicts.CLAIMS if claim.means == what)
+    claim = next(claim for claim in SENTENCES if claim.means == what)
     return claim.check(evidence.trials(claim.experiments, "laptop", results))
 
 
@@ -180,6 +181,6 @@ def test_where_nothing_can_be_said_the_case_is_undecided(tmp_path):
 def test_every_claim_is_counted_once_and_the_stand_in_apart():
     counts = verdicts.counts().set_index("profile")
     judged = counts.drop(columns="on one case").sum(axis=1)
-    drawn = sum(claim.chapter == "fed-isic" for claim in verdicts.CLAIMS)
+    drawn = sum(claim.chapter == "fed-isic" for claim in SENTENCES)
     assert judged[verdicts.STAND_IN] == drawn > 0
-    assert judged["laptop"] + drawn == judged["paper"] == len(verdicts.CLAIMS)
+    assert judged["laptop"] + drawn == judged["paper"] == len(SENTENCES)

@@ -1,11 +1,10 @@
-"""How the training loop asks for an answer: a channel carries it through messages, encrypted or in clear.
+"""How the training loop asks for an encrypted answer: a channel carries it through messages.
 
-A channel publishes everybody's samples once, and from then on computes an answer only when it is asked for: what the
-sharing mask withholds costs nothing. Both channels send the same messages and count them in `meter`.
+It publishes everybody's keys and samples once, and from then on computes an answer only when it is asked for: what the
+sharing mask withholds costs nothing. All messages are counted in `meter`.
 """
 
 import os
-from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations
 
@@ -24,11 +23,14 @@ from cycle.fhe.wire import fingerprint
 
 SETUP = 0  # the round that publications carry; their kinds never meet those of answers
 PROBES = 128  # own samples on which a sender looks how large its network's values get
-CHUNK = 128  # samples of one forward pass in clear
 
 
-class Channel:
-    """What both channels share: links with a MAC key for each pair, an inbox for each participant, the meter."""
+class EncryptedChannel:
+    """Everybody owns a key; samples and answers travel encrypted, and only the receiver of an answer can read it.
+
+    Links have a MAC key for each pair, everybody an inbox. There is no seed: whoever can repeat the randomness of a key
+    holds the key. Answers carry noise of about 1e-4.
+    """
 
     def __init__(self, inputs: Sequence[torch.Tensor], module_template: nn.Module, temperature: float = 5.0):
         if len(inputs) < 2:
@@ -76,13 +78,6 @@ class Channel:
         (copy,) = copies
         return copy
 
-
-class EncryptedChannel(Channel):
-    """Everybody owns a key; samples and answers travel encrypted, and only the receiver of an answer can read it.
-
-    There is no seed: whoever can repeat the randomness of a key holds the key. Answers carry noise of about 1e-4.
-    """
-
     def _setup(self, inputs, template):
         network = PolyNet.from_torch(template, self._in_shape, self.temperature)
         self._classes = network.classes
@@ -118,38 +113,3 @@ class EncryptedChannel(Channel):
 
     def _read(self, receiver, payload):
         return self._owners[receiver].decrypt_logits(payload, self._classes)
-
-
-class PlainChannel(Channel):
-    """The same messages in clear, for models that encryption cannot carry. Keeps nothing private."""
-
-    def _setup(self, inputs, template):
-        with torch.inference_mode():
-            self._classes = _in_eval_mode(template, inputs[0][:1]).shape[1]
-        self._published = []
-        for n, samples in enumerate(inputs):
-            shape = (len(samples), int(np.prod(self._in_shape)))
-            payload = self._publish(n, "inputs", shape, samples.numpy(force=True).tobytes(), self._identity(n))
-            clear = torch.frombuffer(bytearray(payload), dtype=self._dtype).reshape(samples.shape)
-            self._published.append(clear.to(self._device))
-
-    def _identity(self, receiver):
-        return bytes(16), bytes(16)
-
-    @torch.inference_mode()
-    def _compute(self, sender, receiver, model):
-        logits = torch.cat([_in_eval_mode(model, part) for part in self._published[receiver].split(CHUNK)])
-        logits = (logits - logits.mean(dim=1, keepdim=True)) / self.temperature
-        return logits.numpy(force=True).tobytes(), Counter(forward_passes=1)
-
-    def _read(self, receiver, payload):
-        clear = torch.frombuffer(bytearray(payload), dtype=self._dtype)
-        return clear.reshape(self._batches[receiver], self._classes).numpy()
-
-
-def _in_eval_mode(model, inputs):
-    training = model.training
-    try:
-        return model.eval()(inputs)
-    finally:
-        model.train(training)

@@ -21,9 +21,10 @@ class Evaluator:
 
     def __init__(self, params: Params, bundle: bytes, inputs: bytes, features: int):
         self.params = params
-        keys = wire.split(bundle, 1 + bool(params.rotations))
-        self._relinearisation = wire.from_bytes(seal.RelinKeys, params.context, keys[0])
-        self._rotation = wire.from_bytes(seal.GaloisKeys, params.context, keys[1]) if params.rotations else None
+        public, relinearisation, *rotation = wire.split(bundle, 2 + bool(params.rotations))
+        self._zeros = seal.Encryptor(params.context, wire.from_bytes(seal.PublicKey, params.context, public))
+        self._relinearisation = wire.from_bytes(seal.RelinKeys, params.context, relinearisation)
+        self._rotation = wire.from_bytes(seal.GaloisKeys, params.context, rotation[0]) if rotation else None
         self._seal = seal.Evaluator(params.context)
         self._encoder = seal.CKKSEncoder(params.context)
         self._inputs = unpack_columns(params, inputs, features)
@@ -34,7 +35,7 @@ class Evaluator:
         columns = self._infer(network, "logits")
         merged = self.params.merged
         answers = [self._merge(columns[start : start + merged]) for start in range(0, len(columns), merged)]
-        return wire.join([wire.to_bytes(answer) for answer in answers])
+        return wire.join([self._randomised(answer) for answer in answers])
 
     def loss(self, network: PolyNet, probabilities: bytes) -> bytes:
         """The encrypted sum over samples of p . z / T; probabilities: KeyOwner.encrypt_probabilities of this round."""
@@ -53,7 +54,19 @@ class Evaluator:
             for _ in range(times):
                 turned = self._rotate(turned, step)
                 total = self._add(total, turned)
-        return wire.join([wire.to_bytes(total)])
+        return wire.join([self._randomised(total)])
+
+    def _randomised(self, answer) -> bytes:
+        """The answer plus a fresh encryption of zero, made with the owner's public key.
+
+        Without it an answer is a fixed function of the weights and of ciphertexts that the owner made itself: a guess
+        of the weights could be confirmed and, for a network without squares, the weights be read off c_1.
+        """
+        zero = seal.Ciphertext()
+        self._zeros.encrypt_zero(answer.parms_id(), zero)
+        zero.scale = answer.scale
+        self.operations.update(randomisations=1)
+        return wire.to_bytes(self._add(answer, zero))
 
     def dot(self, left: list, right: list):
         """sum_c left_c * right_c, slot by slot: one relinearisation and one rescale for the whole sum."""

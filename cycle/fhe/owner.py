@@ -15,9 +15,10 @@ class KeyOwner:
         self.params = params
         generator = seal.KeyGenerator(params.context)
         secret = generator.secret_key()
-        relinearisation, rotation = seal.RelinKeys(), seal.GaloisKeys()
+        public, relinearisation, rotation = seal.PublicKey(), seal.RelinKeys(), seal.GaloisKeys()
+        generator.create_public_key(public)
         generator.create_relin_keys(relinearisation)
-        keys = [wire.to_bytes(relinearisation)]
+        keys = [wire.to_bytes(public), wire.to_bytes(relinearisation)]
         if params.rotations:
             generator.create_galois_keys(params.galois_elements(), rotation)
             keys.append(wire.to_bytes(rotation))
@@ -29,7 +30,7 @@ class KeyOwner:
         self.key_id = wire.fingerprint(self._bundle)
 
     def public_bundle(self) -> bytes:
-        """The evaluation keys: one to relinearise and those for the rotations that an answer needs."""
+        """The public key, to randomise answers; one to relinearise; those for the rotations that an answer needs."""
         return self._bundle
 
     def encrypt_inputs(self, inputs) -> bytes:
