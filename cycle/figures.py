@@ -84,10 +84,12 @@ def radar(ax, accuracies: dict[str, np.ndarray]) -> None:
 
 
 def tradeoff_points(names, profile: str, results: Path = RESULTS) -> pd.DataFrame:
-    """MCG and CGS (1/N) of every split and method, mean over seeds, over several experiments."""
+    """MCG and CGS (1/N) of every split and method, mean over seeds, over several experiments with one N."""
     frame = pd.concat([tables.reports(name, profile, results) for name in names], ignore_index=True)
     if frame.empty:
         return frame
+    if frame["N"].nunique() > 1:
+        raise ValueError(f"names must be experiments with one number of participants, got {sorted(set(frame['N']))}")
     frame = frame[frame["method"] != "standalone"].drop_duplicates(["split", "method", "seed"])
     return frame.groupby(["split", "method"], sort=False)[["MCG", "CGS"]].mean().reset_index()
 
@@ -114,8 +116,8 @@ def by_option(name: str, profile: str, method: str, *options: str, results: Path
     return pd.DataFrame(rows).merge(frame, on=["N", "split", "method", "seed"]) if rows else pd.DataFrame()
 
 
-def recorded(frame: pd.DataFrame, names: str | tuple[str, ...], profile: str, digits: int = 2) -> HTML:
+def recorded(frame: pd.DataFrame, names: str | tuple[str, ...], profile: str) -> HTML:
     """A table made from records, with a line for each experiment on where they come from; no table without records."""
-    table = plots.table(frame, digits).data if len(frame) else ""
+    table = plots.table(frame).data if len(frame) else ""
     names = (names,) if isinstance(names, str) else names
     return HTML(table + "".join(plots.provenance(name, profile).data for name in names))

@@ -107,8 +107,7 @@ def _round(task, options, state, links, dynamic, t, present, unmixed) -> tuple[t
 def _send(state: State, t: int, present, sent: np.ndarray, vectors: dict[int, torch.Tensor]) -> tuple[list, np.ndarray]:
     """Send vectors[sender] wherever `sent` says, among those present, and enter it in the ledger.
 
-    Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is known here, without
-    what is not finite.
+    Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is known here.
     """
     shares = np.zeros((state.ranks.n, state.ranks.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
@@ -119,9 +118,7 @@ def _send(state: State, t: int, present, sent: np.ndarray, vectors: dict[int, to
     arrived = state.ranks.exchange(messages, lambda i, j: (length,), torch.float32, device)
     known = dict(vectors)
     for (i, j), numbers in arrived.items():
-        known[i], own[i, j] = numbers, bool(numbers.isfinite().all())
-        if not own[i, j]:
-            log.warning("round %d: what P%d sends to P%d is not finite: not used", t, i + 1, j + 1)
+        known[i], own[i, j] = numbers, True
     return [known.get(i) for i in present], own[np.ix_(present, present)]
 
 
@@ -160,8 +157,8 @@ def gradient(participant: Participant, epoch: int, options: Options) -> torch.Te
     for part in rows.split(at_once(participant.images, GRAPH_PIXELS)):
         loss = F.cross_entropy(model(participant.pixels(participant.images[part])), participant.labels[part])
         found = found + vector(torch.autograd.grad(loss * len(part) / len(rows), list(model.parameters())))
-    if not found.any():
-        log.warning("epoch %d: P%d sends a zero gradient", epoch, participant.index + 1)
+    if not found.any() or not found.isfinite().all():
+        log.warning("epoch %d: P%d sends a gradient that is zero or not finite", epoch, participant.index + 1)
     return found
 
 
@@ -176,9 +173,13 @@ def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) ->
 
 @torch.no_grad()
 def mix(model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers: bool = True) -> None:
-    """x_i <- sum_j w_ij x_j, in the order of the participants; `row` is zero for vectors that did not arrive."""
+    """x_i <- sum_j w_ij x_j, in the order of the participants; `row` is zero for vectors that did not arrive.
+
+    Instead of an x_j that is not finite the own one is taken.
+    """
     tensors = mixed_tensors(model, buffers)
-    total = torch.zeros_like(vector(tensors))
+    own = vector(tensors)
+    total = torch.zeros_like(own)
     for j in np.flatnonzero(row):
-        total.add_(vectors[j], alpha=float(row[j]))
+        total.add_(torch.where(vectors[j].isfinite().all(), vectors[j], own), alpha=float(row[j]))
     assign(tensors, total.split([tensor.numel() for tensor in tensors]))

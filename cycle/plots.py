@@ -163,17 +163,17 @@ def names(n: int) -> list[str]:
     return [f"P{index + 1}" for index in range(n)]
 
 
-def heatmap(ax, matrix, title: str = "", rows=None, columns=None, limits=(0, 1)):
-    """A matrix with its values written in; the diagonal of a square one is left out."""
+def heatmap(ax, matrix, title: str = "", rows=None):
+    """A matrix of values from 0 to 1, written in; the diagonal of a square one is left out."""
     matrix = np.array(matrix, dtype=float)
     if matrix.shape[0] == matrix.shape[1]:
         np.fill_diagonal(matrix, np.nan)
-    ax.imshow(matrix, vmin=limits[0], vmax=limits[1], cmap="Blues")
+    ax.imshow(matrix, vmin=0, vmax=1, cmap="Blues")
     for (row, column), value in np.ndenumerate(matrix):
         if np.isfinite(value):
-            dark = value > (limits[0] + limits[1]) / 2
+            dark = value > 0.5
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", size=8, color="white" if dark else "black")
-    ax.set_xticks(range(matrix.shape[1]), columns or names(matrix.shape[1]))
+    ax.set_xticks(range(matrix.shape[1]), names(matrix.shape[1]))
     ax.set_yticks(range(matrix.shape[0]), rows or names(matrix.shape[0]))
     ax.grid(False)
     ax.set_title(title)

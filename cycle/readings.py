@@ -209,21 +209,20 @@ def verdict(found: list[dict], check: Check, facts: dict) -> str:
     return {0: "no", len(answers): "yes"}.get(sum(answers), f"{sum(answers)} of {len(answers)}")
 
 
-def judge(found: list[dict], checks=TRAITS, by=("reading", "tested"), facts: dict | None = None) -> pd.DataFrame:
+def judge(found: list[dict], checks=TRAITS, by=("reading", "tested")) -> pd.DataFrame:
     """One row for each group of cases, by default a reading and point over all its splits and seeds: the verdicts."""
-    facts = printed() if facts is None else facts
-    rows = []
+    facts, rows = printed(), []
     for names, group in grouped(found, *by).items():
         row = dict(zip(by, names, strict=True)) | {"cases": len(group)}
         rows.append(row | {check.name: verdict(group, check, facts) for check in checks})
     return pd.DataFrame(rows)
 
 
-def conclude(judged: pd.DataFrame, checks=TRAITS) -> pd.DataFrame:
+def conclude(judged: pd.DataFrame) -> pd.DataFrame:
     """Reading, point and conclusion: consistent (every trait in every case), possible (each in some), contradicted."""
     rows = []
     for row in judged.to_dict("records"):
-        answers = {check.name: row[check.name] for check in checks if row[check.name]}
+        answers = {check.name: row[check.name] for check in TRAITS if row[check.name]}
         against = [name for name, answer in answers.items() if answer == "no"]
         agreed = all(answer == "yes" for answer in answers.values())
         conclusion = "contradicted" if against else "consistent" if agreed else "possible"

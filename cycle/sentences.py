@@ -194,7 +194,8 @@ SENTENCES = (
              "accuracy for P1", "CIFAR-100: P1 loses under FedAvg", ("cifar100",),
              each(("fedavg",), _first_loses, ("imbalanced-0.8-1",))),
     Sentence("cifar", 479, "In all settings, we consistently achieve a positive collaboration gain for all "
-             "participants", "N = 2, 5, 10: the smallest gain is above 0", BY_NUMBER, each(("cycle",), _everybody_gains)),
+             "participants", "N = 2, 5, 10: the smallest gain is above 0", BY_NUMBER,
+             each(("cycle",), _everybody_gains)),
     Sentence("cifar", 479, "the CYCle method consistently has lower CGS compared to VPDL", "N = 2, 5, 10: smaller CGS",
              BY_NUMBER, compare("cycle", ("vpdl",), _fairer)),
     Sentence("baselines", 425, "better or comparable CG values when compared to CFFL, RFFL, and CGSV in most of the "

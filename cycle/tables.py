@@ -13,13 +13,13 @@ from cycle.runs import PROFILES
 MEASURES = ("MVA", "MCG", "CGS")
 
 
-def reports(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> pd.DataFrame:
-    """One row for each recorded run with a known standalone: its fairness report and its messages."""
+def reports(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
+    """One row for each recorded run with a known standalone: its fairness report (CGS with 1/N) and its messages."""
     rows = []
     for run, record in records.read(name, profile, results=results):
         if record["standalone"] is None:
             continue
-        report = metrics.fairness_report(record["standalone"], record["accuracy"], ddof=ddof)
+        report = metrics.fairness_report(record["standalone"], record["accuracy"], ddof=0)
         sent, possible = record["messages"]["sent"], record["messages"]["possible"]
         rows.append(
             {
@@ -40,9 +40,9 @@ def reports(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> 
     return pd.DataFrame(rows)
 
 
-def summary(name: str, profile: str, results: Path = RESULTS, ddof: int = 0) -> pd.DataFrame:
+def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     """Ours (mean and, from two seeds on, sample deviation over seeds) beside the paper's printed values."""
-    frame = reports(name, profile, results, ddof)
+    frame = reports(name, profile, results)
     if frame.empty:
         return frame
     rows = []

@@ -24,7 +24,7 @@ def run_of(method: str, n: int = 4, width: int | None = None, variant: str = "",
 def main(results, runs, patience=30.0):
     torch.set_num_threads(1)
     ranks.PATIENCE = float(patience)
-    participants.GRAPH_PIXELS = gossip_training.GRAPH_PIXELS = GRAPH_PIXELS
+    participants.GRAPH_PIXELS = gossip_training.GRAPH_PIXELS = GRAPH_PIXELS  # `correspondence` reads the first
     ranks.join()
     for keywords in json.loads(runs):
         records.execute(run_of(**keywords), "test", Path(results), "cpu", progress=False)

@@ -33,7 +33,8 @@ def test_other_settings_do_not_share_local_epochs(small_run):
         return checkpoints.warmup_key(run, "data", torch.device(device))
 
     assert key(one) == key(small_run("vpdl", tau_max=0.9))
-    assert len({key(one), key(other), key(replace(one, flips={4: 0.5})), key(one, "cuda")}) == 4
+    longer = small_run("cycle", local_epochs=4)
+    assert len({key(one), key(other), key(longer), key(replace(one, flips={4: 0.5})), key(one, "cuda")}) == 5
 
 
 PROGRAM = """

@@ -61,6 +61,15 @@ def test_other_layers_are_refused_by_name(layer):
         PolyNet.from_torch(nn.Sequential(nn.Flatten(), nn.Linear(4, 4), layer, nn.Linear(4, 2)), (4,))
 
 
+def test_a_square_must_square():
+    class Square(nn.Module):
+        def forward(self, x):
+            return x**3
+
+    with pytest.raises(errors.UnsupportedLayer, match="squares of its inputs"):
+        PolyNet.from_torch(nn.Sequential(nn.Linear(2, 2), Square(), nn.Linear(2, 2)), (2,))
+
+
 def test_networks_that_cannot_be_folded_are_refused():
     with pytest.raises(errors.UnsupportedLayer, match="BatchNorm1d"):
         PolyNet.from_torch(nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2, track_running_stats=False)), (3,))

@@ -18,6 +18,7 @@ def write(results, name, method, gains, split="homogeneous", variant="", seed=0)
     matrices = np.random.default_rng(seed).uniform(size=(3, 5, 5))
     record = {
         "seed": seed,
+        "options": {},
         "standalone": ALONE,
         "accuracy": np.add(ALONE, gains).tolist(),
         "messages": {"sent": 40, "possible": 100},
@@ -67,6 +68,17 @@ def test_the_trade_off_counts_a_run_of_two_experiments_once(tmp_path):
     points = figures.tradeoff_points(("cifar10-cnn", "imbalance", "participants"), "laptop", tmp_path)
     assert points["MCG"].tolist() == [3, 2] and points["CGS"].tolist() == pytest.approx([np.std([1, 2, 3, 4, 5]), 0])
     figures.tradeoff(plt.subplots()[1], points)
+    run = next(experiments.runs_of("participants", "laptop", (0,), ("cycle",)))  # two participants
+    (tmp_path / run.path).parent.mkdir(parents=True)
+    record = {
+        "accuracy": [50.0, 60.0],
+        "standalone": [40.0, 50.0],
+        "messages": {"sent": 1, "possible": 2},
+        "seconds": 1,
+    }
+    (tmp_path / run.path).write_text(json.dumps(record | {"options": {}}))
+    with pytest.raises(ValueError, match="one number of participants"):
+        figures.tradeoff_points(("cifar10-cnn", "participants"), "laptop", tmp_path)
 
 
 def test_variants_with_the_options_that_set_them_apart(tmp_path):

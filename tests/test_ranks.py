@@ -22,7 +22,7 @@ RUNS = [
     {"method": "standalone"},
     {"method": "vpdl"},
     {"method": "cycle", "silent": (2,)},
-    {"method": "cycle", "augment": True, "width": 8, "n": 3},
+    {"method": "cycle", "augment": True, "width": 8, "n": 3, "lambda_0": 1.0},
     {"method": "gossip", "topology": "exponential", "local_steps": 2},
     {"method": "cycle-gossip", "local_epochs": 0, "width": 8, "n": 3},
     {"method": "cycle-gossip", "n": 5, "participation": 0.5, "alignment": "updates", "topology": "ring"},

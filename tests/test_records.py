@@ -33,6 +33,32 @@ def test_what_is_recorded_is_not_run_again(small_run, tmp_path, monkeypatch):
     assert records.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
 
 
+def test_a_record_with_other_options_is_not_taken_for_this_run(small_run, tmp_path):
+    record = records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+    with pytest.raises(ValueError, match="was recorded with lr=.*, this run has lr=0.001: move the file away"):
+        records.execute(small_run("vpdl", lr=0.001), "test", tmp_path, progress=False)
+    path = tmp_path / small_run("vpdl").path
+    record["options"] = {"lr": record["options"]["lr"], "an option": "of an older version"}
+    path.write_text(json.dumps(record))
+    assert records.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
+
+
+def test_what_diverged_is_not_recorded(small_run, tmp_path):
+    run = small_run("standalone", lr=1e20)
+    with pytest.raises(RuntimeError, match=r"the loss of P1, .* is not finite; lr 1e\+20 may be too large"):
+        records.execute(run, "test", tmp_path, progress=False)
+    assert not (tmp_path / run.path).exists()
+
+
+def test_every_standalone_run_has_the_options_of_its_place():
+    """B_n is looked up by its path, which does not hold the options: all that lead there must mean the same run."""
+    for profile in runs.PROFILES:
+        meant = {}
+        for name in experiments.EXPERIMENTS:
+            for run in experiments.runs_of(name, profile):
+                assert meant.setdefault(run.alone().path, run.alone()) == run.alone(), name
+
+
 def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
     """CYCle first, with a seed that nobody foresaw; its participants alone afterwards."""
     chosen = {"seeds": (42,), "splits": ("homogeneous",)}

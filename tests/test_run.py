@@ -70,6 +70,26 @@ def test_a_half_made_environment_is_made_anew(script, monkeypatch):
     assert cleared == [True]
 
 
+@pytest.mark.parametrize("change", ["gone", "another"])
+def test_after_another_python_the_environment_is_made_anew(script, monkeypatch, change):
+    cleared = []
+
+    def create(path, with_pip, clear):
+        cleared.append(clear)
+        script.PYTHON.parent.mkdir(parents=True, exist_ok=True)
+        script.PYTHON.write_text("")
+
+    monkeypatch.setattr(script.venv, "create", create)
+    monkeypatch.setattr(script.subprocess, "run", lambda *a, **_: subprocess.CompletedProcess([], 0))
+    script.setup()
+    if change == "gone":
+        script.PYTHON.unlink()
+    else:
+        monkeypatch.setattr(sys, "version", "4.0")
+    script.setup(), script.setup()
+    assert cleared == [True, True]
+
+
 def test_the_second_call_installs_nothing(script, monkeypatch):
     calls = []
 

@@ -237,8 +237,49 @@ def test_refusing_peers(small_run, digits):
     assert forced[-1].reputation[[0, 2, 3, 4], 1].max() > 0
 
 
+@pytest.mark.parametrize("method", ["vpdl", "cycle", "gossip", "cycle-gossip"])
+def test_a_peer_that_diverged_harms_nobody(method, small_run, digits, caplog):
+    """P3's weights are lost before the first round: nobody else's are, it is scored 0, and a warning names it."""
+    gossip = {"local_epochs": 0, "rounds": 2} if "gossip" in method else {"local_epochs": 1, "rounds": 4}
+    run = small_run(method, **gossip)
+    task = runs.task_of(run, digits)
+    state = training.start(task, run.options)
+    state.epoch = run.options.local_epochs
+    with torch.no_grad():
+        next(state.participants[2].model.parameters()).fill_(torch.nan)
+    *_, done = methods.play(method, task, run.options, state)
+    finite = [all(part.isfinite().all() for part in p.model.parameters()) for p in done.participants]
+    assert finite == [True, True, False, True, True]
+    if method == "cycle":
+        assert (done.reputation[[0, 1, 3, 4], 2] == 0).all() and done.reputation[0, 1] > 0
+    if method == "cycle-gossip":
+        assert (done.reputation[[0, 1, 3, 4], 2] < done.reputation[[0, 1, 3, 4], [1, 0, 1, 1]]).all()
+    assert method in ("vpdl", "gossip") or "P3" in caplog.text
+
+
 @pytest.mark.parametrize(
-    "change", [{"lr": 0}, {"normalisation": "sum"}, {"alpha": 2}, {"tau_opt": 0.9}, {"rounds": -1}, {"period": 0}]
+    "method, change, said",
+    [("vpdl", {"silent": (1,)}, "empty for methods other than cycle"), ("cycle", {"silent": (5,)}, "below n = 5")],
+)
+def test_who_refuses_must_exist_and_the_method_must_know_refusal(method, change, said, small_run, digits):
+    run = small_run(method, **change)
+    with pytest.raises(ValueError, match=said):
+        methods.play(method, runs.task_of(run, digits), run.options)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"silent": (-1,)},
+        {"batch_size": 1.5},
+        {"local_steps": 0.5},
+        {"lr": 0},
+        {"normalisation": "sum"},
+        {"alpha": 2},
+        {"tau_opt": 0.9},
+        {"rounds": -1},
+        {"period": 0},
+    ],
 )
 def test_options_refuse(change):
     with pytest.raises(ValueError, match=next(iter(change))):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cycle import experiments, methods, participants, runs
+from cycle import experiments, methods, participants, runs, training
 from cycle.fhe import channel as channels
 from cycle.options import Options
 
@@ -62,6 +62,15 @@ def test_the_ledger_counts_encrypted_bytes(outcomes):
     assert private[-1].ledger.sent == clear[-1].ledger.sent
     smallest = min(size for *_, size in private[-1].ledger.entries)
     assert smallest > 10_000 > max(size for *_, size in clear[-1].ledger.entries)
+
+
+def test_a_network_that_encryption_cannot_carry_is_refused_before_it_is_trained(small_run, digits):
+    run = small_run("cycle", privacy="fhe")  # rectifiers
+    task = runs.task_of(run, digits)
+    state = training.start(task, run.options)
+    with pytest.raises(ValueError, match="ReLU cannot be evaluated"):
+        next(methods.play("cycle", task, run.options, state))
+    assert state.epoch == 0
 
 
 def test_augmentation_is_refused():

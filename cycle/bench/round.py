@@ -31,14 +31,12 @@ def _task(device):
     return Task(dataset, parts, "cnn", seed=0)
 
 
-def published_shape(
-    people, options: Options, graph: bool = True, item_wise: bool = True, layout=torch.contiguous_format
-):
+def published_shape(people, options: Options, graph: bool = True, item_wise: bool = True):
     """A round as CaPriDe's trainer makes it: item-wise loader, every peer forwarded with a graph, one KL a peer.
 
     The two flags take its habits away one by one, to see what each costs.
     """
-    everybody = [copy.deepcopy(person.model).to(memory_format=layout) for person in people]
+    everybody = [copy.deepcopy(person.model).to(memory_format=torch.contiguous_format) for person in people]
     optimizers = [torch.optim.SGD(m.parameters(), options.lr, 0.9, nesterov=True, weight_decay=5e-4) for m in everybody]
     for n, person in enumerate(people):
         if item_wise:
@@ -51,7 +49,7 @@ def published_shape(
             order = torch.randperm(person.size, device=person.device).split(options.batch_size)
             loader = ((person.pixels(person.images[rows]), person.labels[rows]) for rows in order)
         for inputs, labels in loader:
-            inputs, labels = inputs.to(person.device, memory_format=layout), labels.to(person.device)
+            inputs, labels = inputs.to(person.device, memory_format=torch.contiguous_format), labels.to(person.device)
             logits = everybody[n](inputs)
             loss = F.cross_entropy(logits, labels)
             for k, peer in enumerate(everybody):

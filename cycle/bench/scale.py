@@ -126,9 +126,9 @@ def fit(measured: dict, kind: str) -> dict[str, float]:
     }
 
 
-def bookkeeping(measured: dict, label: str = "complete, 20 present") -> float:
+def bookkeeping(measured: dict) -> float:
     """Seconds for each participant of the population, present or not, by least squares; a line fits up to 1,000."""
-    return float(np.polyfit(*series(measured, "seconds", label), 1)[0])
+    return float(np.polyfit(*series(measured, "seconds", "complete, 20 present"), 1)[0])
 
 
 def message_bytes(kind: str) -> int:
