@@ -89,5 +89,5 @@ class Checkpoints:
         """The run is recorded; shared local epochs stay."""
         self.ranks.wait()
         if self.ranks.first:
-            for left in self._everybody():
+            for left in [*self._everybody(), *self.place.parent.glob(f".{self.place.name}.*")]:  # also cut writes
                 left.unlink(missing_ok=True)

@@ -34,7 +34,7 @@ class Ledger:
 
     participants: int
     entries: list[tuple[int, int, int, int]] = field(default_factory=list)  # round, sender, receiver, bytes
-    possible: int = 0  # what would have been sent if everybody always answered
+    possible: int = 0  # what would have been sent if everybody always sent to everybody (gossip: whatever the graph)
 
     def record(self, round_index: int, shares: np.ndarray, size, possible: int | None = None) -> None:
         """Enter one round: shares[sender, receiver], `size` bytes for a message (by receiver, or [sender, receiver]).
