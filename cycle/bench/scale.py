@@ -17,6 +17,7 @@ from cycle.bench.round import _clock
 from cycle.options import Options
 from cycle.participants import Task
 from cycle.provenance import provenance
+from cycle.sharing import BYTES_PER_NUMBER
 
 SIZES = (2, 4, 8, 16, 32, 64)
 SAMPLES, CLASSES, WIDTH = 20, 10, 256  # digits of each participant; hidden units of its network
@@ -133,13 +134,13 @@ def bookkeeping(measured: dict) -> float:
 
 def message_bytes(kind: str) -> int:
     """Bytes of one message: answers are logits for each of the receiver's samples, gossip sends all parameters."""
-    return 4 * (PARAMETERS if KINDS[kind][0] in ("gossip", "cycle-gossip") else SAMPLES * CLASSES)
+    return BYTES_PER_NUMBER * (PARAMETERS if KINDS[kind][0] in ("gossip", "cycle-gossip") else SAMPLES * CLASSES)
 
 
 def state_bytes(kind: str) -> int:
     """What a participant should take: its models (one copy more where it collaborates), gradient, momentum, data."""
     models = 1 if kind == "standalone" else 2
-    return 4 * PARAMETERS * (models + 2) + SAMPLES * (64 + 8)
+    return BYTES_PER_NUMBER * PARAMETERS * (models + 2) + SAMPLES * (64 + 8)
 
 
 def memory_slope(measured: dict, kind: str) -> tuple[float, float]:
