@@ -187,7 +187,7 @@ TRAITS = (  # of the printed tables
     Check("corr. defined", 1429, "the complete graph has a correlation", _defined),
     Check("corr. negative", 1429, "it is below zero (-0.46, -0.73, on Fed-ISIC2019 -0.26)", _negative),
     Check("CYCle corr. high", 1430, "CYCle's correlation is no lower than the lowest in print", _strong),
-    Check("MCG alike", 464, "the two MCG are no further apart than anywhere in print", _alike),
+    Check("MCG alike", 464, "the two MCG are no further apart than anywhere in print on CIFAR", _alike),
     Check("CGS not above", 465, "CYCle's CGS is nowhere above the complete graph's", _narrower),
     Check("MCG of that size", 464, f"the complete graph's MCG, within a factor of {TWOFOLD}", _as_large),
 )
