@@ -119,8 +119,8 @@ def test() -> int:
     return others or pages
 
 
-def accept() -> int:
-    return python("book/record.py")
+def accept(*chapters: str) -> int:
+    return python("book/record.py", *chapters)
 
 
 def serve() -> int:
@@ -135,14 +135,15 @@ def serve() -> int:
 
 def address(new: str) -> int:
     """Put the address `new` in the place of the one in _config.yml, there and in all that repeat it."""
-    if not new.startswith("https://"):
+    new = re.sub(r"(\.git)?/*$", "", new)
+    if not re.fullmatch(r"https://[^/\s]+/[^/\s]+/[^/\s]+", new):
         sys.exit(f"address: wants the https address of the repository, e.g. https://github.com/you/book, not {new!r}")
     old = re.search(r"^  url: (\S+)", (ROOT / "_config.yml").read_text(encoding="utf-8"), re.MULTILINE).group(1)
     for pattern in ("_config.yml", "README.md", "CITATION.cff", "book/*.md", "book/*.ipynb"):
         for path in ROOT.glob(pattern):
             text = path.read_text(encoding="utf-8")
             if old in text:
-                path.write_text(text.replace(old, new.rstrip("/")), encoding="utf-8")
+                path.write_text(text.replace(old, new), encoding="utf-8")
                 print(path.relative_to(ROOT))
     return 0
 
@@ -153,11 +154,13 @@ VERBS = {"book": book, "pdf": pdf, "test": test, "accept": accept, "serve": serv
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("verb", choices=[*VERBS, "address"])
-    parser.add_argument("url", nargs="?", default="", help="for address only")
+    parser.add_argument("what", nargs="*", help="for address: the new one; for accept: chapters (default: all)")
     asked = parser.parse_args()
     verb = asked.verb
     if verb == "address":
-        sys.exit(address(asked.url))
+        sys.exit(address(" ".join(asked.what)))
+    if asked.what and verb != "accept":
+        parser.error(f"{verb} takes no further argument, got {' '.join(asked.what)}")
     if sys.version_info < OLDEST_PYTHON:
         sys.exit(
             f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed, this is {sys.version.split()[0]}. "
@@ -167,7 +170,7 @@ def main() -> None:
         "OMP_NUM_THREADS", "1"
     )  # the chapters' networks are small: threads would only wait for each other
     setup()
-    sys.exit(VERBS[verb]())
+    sys.exit(VERBS[verb](*asked.what))
 
 
 if __name__ == "__main__":

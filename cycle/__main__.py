@@ -13,6 +13,7 @@ import torch
 from cycle import datasets, experiments, ranks, records, runs, tables
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+MOST_THREADS = 1024
 BENCHMARKS = ("round", "scale", "theory", "fhe")
 
 
@@ -24,20 +25,21 @@ def _names(text: str) -> list[str]:
 
 
 def _seeds(text: str) -> list[int]:
-    if not all(name.isdecimal() for name in _names(text)):
+    names = [name.strip() for name in text.split(",")]
+    if not all(name.isdecimal() for name in names):
         raise argparse.ArgumentTypeError(f"wants 0, 1, 2, ..., one or several with commas, got {text!r}")
-    return [int(name) for name in _names(text)]
+    return [int(name) for name in names]
 
 
 def _threads(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"wants 1, 2, 3, ..., got {text!r}")
+    if not text.isdecimal() or not 1 <= int(text) <= MOST_THREADS:
+        raise argparse.ArgumentTypeError(f"wants 1, 2, 3, ..., {MOST_THREADS}, got {text!r}")
     return int(text)
 
 
 def _device(text: str) -> torch.device:
     try:
-        torch.empty(0, device=text)
+        torch.ones(1, device=text).item()
     except Exception as error:  # each kind of device has its own way to say that it is not there
         raise argparse.ArgumentTypeError(f"{text!r} is not a device of this machine ({error})") from error
     return torch.device(text)
@@ -52,7 +54,10 @@ def keep_freed_memory() -> None:
 
 
 def list_experiments(arguments) -> None:
-    print(tables.inventory().to_string(index=False))
+    print(tables.coverage().to_string(index=False))
+    print("\nMethods and splits of each, for --methods and --splits:")
+    for name, experiment in experiments.EXPERIMENTS.items():
+        print(f"  {name:24} {','.join(experiment.methods)}  {','.join(experiment.splits)}")
     print("\nAt the paper's own 1.35 hours a run on one A100, one seed of profile `paper` takes (estimated, not run):")
     for name in experiments.EXPERIMENTS:
         print(f"  {name:22} {experiments.estimated_gpu_hours(name):4.0f} h")
@@ -141,7 +146,8 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read along (head, less) has seen enough
         os._exit(0)
-    except ValueError as error:
+    except (ValueError, OSError, RuntimeError) as error:
+        ranks.abandon()
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit("\ninterrupted; the same command resumes where it stopped")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -20,6 +21,7 @@ COLLABORATION = (  # options that the local epochs do not depend on
     "silent", "forced_only", "epochs_per_round", "privacy", "topology", "beta", "local_steps", "evaluation",
     "link_rule", "alignment", "mix_buffers", "participation",
 )  # fmt: skip
+LAYOUT = 1  # of what is saved: one more whenever `State.save` or the log changes
 SAVING_SHARE = 0.1  # of the time, at most, goes into saving how to go on: a mounted drive is slow, a model large
 
 
@@ -28,7 +30,8 @@ def warmup_key(run: Run, data_hash: str, device: torch.device) -> str:
     settings = run.settings()
     own = {name: value for name, value in settings["options"].items() if name not in COLLABORATION}
     alone = settings | {"options": own, "method": "", "variant": ""}
-    alone |= {"data": data_hash, "torch": torch.__version__, "device": device.type, "threads": torch.get_num_threads()}
+    alone |= {"data": data_hash, "torch": torch.__version__, "device": device.type, "layout": LAYOUT}
+    alone |= {"threads": torch.get_num_threads()}
     code = [
         Path(module.__file__).read_text() for module in (datasets, distillation, models, participants, partition, runs)
     ]
@@ -37,11 +40,20 @@ def warmup_key(run: Run, data_hash: str, device: torch.device) -> str:
 
 def _latest(paths, key: str) -> list[dict]:
     """The parts of the latest epoch that was saved whole: one for each rank, the first rank's first."""
-    parts = [torch.load(path, map_location="cpu", weights_only=False) for path in paths if path.exists()]
     sets = {}
-    for part in parts:
-        if part["key"] == key:
-            sets.setdefault((part["state"]["epoch"], part["ranks"]), {})[part["rank"]] = part
+    for path in paths:
+        try:
+            part = torch.load(path, map_location="cpu", weights_only=False)
+            other, place = part["key"] != key, (part["state"]["epoch"], part["ranks"])
+        except FileNotFoundError:
+            continue
+        except Exception as error:  # whatever a cut file, or one of another version, raises
+            print(f"{path} cannot be read ({type(error).__name__}: {error}): not used", file=sys.stderr)
+            continue
+        if other:
+            print(f"{path} was saved with other settings, data, device or torch: not used", file=sys.stderr)
+        else:
+            sets.setdefault(place, {})[part["rank"]] = part
     whole = [epoch_and_ranks for epoch_and_ranks, found in sets.items() if len(found) == epoch_and_ranks[1]]
     return [part for _, part in sorted(sets[max(whole)].items())] if whole else []
 
@@ -52,7 +64,7 @@ class Checkpoints:
     def __init__(self, run: Run, dataset: datasets.Dataset, ranks: Ranks, results: Path):
         device = dataset.train_images.device
         self.ranks, self.local_epochs, self.next_save = ranks, run.options.local_epochs, 0.0
-        kind = {"data": dataset.hash, "torch": torch.__version__, "device": device.type}
+        kind = {"data": dataset.hash, "torch": torch.__version__, "device": device.type, "layout": LAYOUT}
         self.key = json.dumps(run.settings() | kind, sort_keys=True)
         self.place = results / ".checkpoints" / run.path
         self.warmup = results / ".checkpoints" / f"warmup-{warmup_key(run, dataset.hash, device)}.pt"
@@ -67,6 +79,10 @@ class Checkpoints:
         if not saved and self.shares_warmup:
             saved = _latest([self.warmup], self.warmup.name)
         self.ranks.wait()  # until all have read what the first to go on replaces
+        if self.ranks.first and not saved:
+            for unused in list(self._everybody()):  # kept, since it may be hours of work
+                os.replace(unused, f"{unused}.unused")
+        self.ranks.wait()
         return saved
 
     def save(self, state: State, log: dict) -> None:

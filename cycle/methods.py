@@ -13,21 +13,22 @@ class Method:
     """A generator (task, options, state) -> rounds, and how it begins."""
 
     generator: Callable[[Task, Options, training.State], Iterator[training.Round]]
-    local_start: bool = True  # begins with local epochs, which are those of standalone, bit for bit
+    local_start: bool = False  # begins with `local_epochs` epochs alone, which it shares with standalone bit for bit
     common_start: bool = False  # all participants begin from the same weights
     private: bool = False  # answers can be computed under encryption
+    ranks: bool = False  # knows that others may live on another rank
 
 
 METHODS = {
-    "standalone": Method(training.standalone),
-    "vpdl": Method(training.vpdl, private=True),
-    "cycle": Method(training.cycle, private=True),
-    "fedavg": Method(baselines.fedavg, local_start=False, common_start=True),
-    "cffl": Method(baselines.cffl, local_start=False, common_start=True),
-    "rffl": Method(baselines.rffl, local_start=False, common_start=True),
-    "cgsv": Method(baselines.cgsv, local_start=False, common_start=True),
-    "gossip": Method(gossip_training.gossip, local_start=False, common_start=True),
-    "cycle-gossip": Method(gossip_training.cycle_gossip, local_start=False, common_start=True),
+    "standalone": Method(training.standalone, local_start=True, ranks=True),
+    "vpdl": Method(training.vpdl, local_start=True, private=True, ranks=True),
+    "cycle": Method(training.cycle, local_start=True, private=True, ranks=True),
+    "fedavg": Method(baselines.fedavg, common_start=True, ranks=True),
+    "cffl": Method(baselines.cffl, common_start=True, ranks=True),
+    "rffl": Method(baselines.rffl, common_start=True, ranks=True),
+    "cgsv": Method(baselines.cgsv, common_start=True, ranks=True),
+    "gossip": Method(gossip_training.gossip, common_start=True, ranks=True),
+    "cycle-gossip": Method(gossip_training.cycle_gossip, common_start=True, ranks=True),
 }
 
 
@@ -44,4 +45,6 @@ def play(name: str, task: Task, options: Options, state: training.State | None =
             f"got {sorted(refusing)} for {name}"
         )
     state = state or training.start(task, options, METHODS[name].common_start)
+    if state.ranks.size > 1 and not METHODS[name].ranks:
+        raise ValueError(f"method must be one that knows ranks to run on several of them, got {name!r}")
     return METHODS[name].generator(task, options, state)

@@ -190,6 +190,13 @@ def leave() -> bool:
     return first
 
 
+def abandon() -> None:
+    """After an error, which has been said: end the watch, so that Python can end; the others will notice."""
+    if "watch" in _connection:
+        _connection["done"].set()
+        _connection["watch"].join()
+
+
 def _watch(store, rank: int, size: int, done: threading.Event) -> None:
     """Show signs of life and look for those of the others; who shows none for PATIENCE seconds is named: we stop."""
     counts, seen = [0] * size, [time.monotonic()] * size

@@ -1,6 +1,7 @@
 """Running, resuming and recording: one JSON a run, written once, whole, with where it came from."""
 
 import json
+import os
 import re
 import sys
 import time
@@ -21,7 +22,7 @@ from cycle.provenance import command_of, provenance
 from cycle.ranks import Ranks
 from cycle.runs import PROFILES, Run, task_of
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
+RESULTS = Path(os.environ.get("CYCLE_RESULTS") or Path(__file__).resolve().parent.parent / "results")
 
 
 def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, progress: bool = True) -> dict:
@@ -30,8 +31,8 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     With several ranks all call this; `results` is a directory that all of them see.
     """
     path, ranks = results / run.path, Ranks.of(run.n)
-    recorded = ranks.agreed(json.loads(path.read_text()) if ranks.first and path.exists() else None)
-    if recorded:
+    recorded = ranks.agreed(_load(path) if ranks.first and path.exists() else None)
+    if recorded is not None:
         return _checked(recorded, run, path)
     device = torch.device(device) if device else datasets.default_device()
     dataset = datasets.load(run.dataset, device)
@@ -78,6 +79,8 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
         checkpoints.save(state, log)
         bar.update()
     bar.close()
+    if state.epoch != run.options.epochs:
+        raise ValueError(f"method {run.method} must yield {run.options.epochs} rounds and count them in state.epoch")
 
     entries = ranks.collect({ranks.rank: state.ledger.entries})
     if ranks.first:
@@ -102,6 +105,17 @@ def _measured(done: training.Round, dataset, tested: bool) -> dict[int, dict]:
     return found
 
 
+def _load(path: Path) -> dict:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        missing = {"accuracy", "standalone", "options"} - set(record)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}): restore or remove it") from error
+    if missing:
+        raise ValueError(f"{path} is damaged (no {', '.join(sorted(missing))}): restore or remove it")
+    return record
+
+
 def _checked(record: dict, run: Run, path: Path) -> dict:
     """The record, if it was made with the options of this run (those that it names: older ones know fewer)."""
     settings = json.loads(json.dumps(run.settings()))
@@ -118,7 +132,7 @@ def _record(run, experiment, task, state, log, results) -> dict:
     final = log["curve"][-1]["accuracy"]
     own = final if run.method == "standalone" and not run.flips else None
     if own is None and alone.exists():
-        own = json.loads(alone.read_text())["accuracy"]
+        own = _load(alone)["accuracy"]
     return {
         "experiment": experiment,
         "profile": run.profile,
@@ -162,8 +176,8 @@ def read(name: str, profile: str, seeds=None, results: Path = RESULTS) -> list[t
     for run in runs_of(name, profile, seeds):
         path, alone = results / run.path, results / run.alone().path
         if path.exists():
-            record = _checked(json.loads(path.read_text()), run, path)
+            record = _checked(_load(path), run, path)
             if record["standalone"] is None and alone.exists():
-                record["standalone"] = json.loads(alone.read_text())["accuracy"]
+                record["standalone"] = _load(alone)["accuracy"]
             found.append((run, record))
     return found

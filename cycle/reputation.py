@@ -19,14 +19,14 @@ def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def misalignment(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> float:
     """s = (1 - cos(grad CE, grad DL)) / 2, Eq. (shap-approx): 0 aligned, 1/2 orthogonal, 1 opposed."""
-    return float((1 - cosine(grad_local, grad_peer)) / 2)
+    return float((1 - cosine(torch.as_tensor(grad_local), torch.as_tensor(grad_peer))) / 2)
 
 
 def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
     """h(s) = clip((s - tau_max) / (tau_opt - tau_max), 0, 1), Eq. (hs_mapping); any array, tensor or number."""
     if not tau_opt < tau_max:
         raise ValueError(f"tau_opt must be less than tau_max, got tau_opt={tau_opt}, tau_max={tau_max}")
-    scaled = (s - tau_max) / (tau_opt - tau_max)
+    scaled = ((s if torch.is_tensor(s) else np.asarray(s)) - tau_max) / (tau_opt - tau_max)
     return scaled.clamp(0, 1) if torch.is_tensor(scaled) else np.clip(scaled, 0, 1)
 
 
@@ -34,6 +34,7 @@ def update(previous, fresh, alpha: float = 0.5):
     """r <- alpha r + (1 - alpha) r~, at calibrations only; the first reputation (previous=None) is r~ itself."""
     if not 0 <= alpha <= 1:
         raise ValueError(f"alpha must be in [0, 1], got {alpha}")
+    previous, fresh = (x if x is None or torch.is_tensor(x) else np.asarray(x) for x in (previous, fresh))
     return fresh if previous is None else alpha * previous + (1 - alpha) * fresh
 
 

@@ -45,13 +45,14 @@ def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     frame = reports(name, profile, results)
     if frame.empty:
         return frame
-    rows = []
+    rows, dataset = [], EXPERIMENTS[name].dataset
+    comparable = PROFILES[profile].data.get(dataset, (dataset, None))[0].startswith(dataset)  # digits are not
     for (n, split, method), group in frame.groupby(["N", "split", "method"], sort=False):
         row = {"N": n, "split": split, "method": method, "seeds": len(group)}
         for measure in (*MEASURES, "min gain"):
             row[measure] = metrics.spread_text(group[measure], 2)
             if measure in MEASURES:
-                printed = paper.metric(name, method, split, n, measure)
+                printed = paper.metric(name, method, split, n, measure) if comparable else None
                 row[f"paper {measure}"] = "" if printed is None else f"{printed:.2f}"
         row["losers"] = f"{group['losers'].mean():.1f}"
         row["messages"] = "" if group["messages"].isna().all() else f"{100 * group['messages'].mean():.0f} %"
@@ -95,7 +96,7 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
     seeds = sorted({record["seed"] for record in found})
     needed = len(seeds) * len(list(runs_of(name, profile)))
     dates = [value[:10] for value in values("date")]
-    commits = ", ".join(value[:8] for value in values("commit"))
+    commits = ", ".join(value[:8] + "-dirty" * value.endswith("-dirty") for value in values("commit"))
     waiting = sum(record["standalone"] is None for record in found)
     missing = f" ({waiting} of them in no table until its standalone run is recorded)" if waiting else ""
     return (

@@ -6,9 +6,11 @@ import sys
 import time
 from dataclasses import replace
 
+import pytest
 import torch
 
-from cycle import checkpoints, files, records
+from cycle import checkpoints, files, methods, records, training
+from cycle.models import vector
 
 NUMBERS = ("accuracy", "curve", "losses", "reputation", "shares", "messages", "bytes", "sizes", "images", "standalone")
 
@@ -24,6 +26,64 @@ def test_shared_local_epochs_give_the_same_numbers(small_run, tmp_path):
     shared = records.execute(small_run("cycle"), "test", tmp_path / "a", progress=False)
     fresh = records.execute(small_run("cycle"), "test", tmp_path / "b", progress=False)
     assert numbers(shared) | {"standalone": None} == numbers(fresh)
+
+
+def halfway(task, options, state):
+    """A method as a newcomer writes it: everybody trains and moves half way to the mean, from the first epoch on."""
+    while state.epoch < options.epochs:
+        done = training.local_epoch(state, options)
+        mean = torch.stack([vector(p.model.parameters()) for p in state.participants]).mean(dim=0)
+        for p in state.participants:
+            with torch.no_grad():
+                half = (vector(p.model.parameters()) + mean) / 2
+                torch.nn.utils.vector_to_parameters(half, p.model.parameters())
+        yield done
+
+
+def test_a_new_method_does_not_touch_the_others(small_run, tmp_path, monkeypatch):
+    """Its line in the table has no flags: what it does in its first epochs is not taken for local epochs."""
+    monkeypatch.setitem(methods.METHODS, "halfway", methods.Method(halfway))
+    records.execute(small_run("halfway"), "test", tmp_path / "after", progress=False)
+    after, before = (
+        records.execute(small_run("standalone"), "test", tmp_path / name, progress=False)
+        for name in ("after", "before")
+    )
+    assert numbers(after) == numbers(before)
+
+
+def test_a_method_that_does_not_count_its_rounds_is_told(small_run, tmp_path, monkeypatch):
+    monkeypatch.setitem(methods.METHODS, "nothing", methods.Method(lambda task, options, state: iter(())))
+    with pytest.raises(ValueError, match="method nothing must yield 8 rounds"):
+        records.execute(small_run("nothing"), "test", tmp_path, progress=False)
+
+
+@pytest.mark.parametrize("damage", ["cut", "text", "empty", "another torch"])
+def test_a_checkpoint_that_cannot_be_used_is_named_and_kept(small_run, tmp_path, monkeypatch, capsys, damage):
+    run, play = small_run("cycle"), records.play
+
+    def interrupted(*arguments):
+        for number, done in enumerate(play(*arguments)):
+            yield done
+            if number == 4:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(records, "play", interrupted)
+        patch.setattr(checkpoints, "SAVING_SHARE", 1.0)
+        with pytest.raises(KeyboardInterrupt):
+            records.execute(run, "test", tmp_path, progress=False)
+    (saved,) = (tmp_path / ".checkpoints" / "smoke").rglob("cycle*.pt")
+    for warmup in (tmp_path / ".checkpoints").glob("warmup-*"):
+        warmup.unlink()
+    if damage == "another torch":
+        content = torch.load(saved, weights_only=False)
+        torch.save(content | {"key": content["key"].replace(torch.__version__, "1.0")}, saved)
+    else:
+        saved.write_bytes({"cut": saved.read_bytes()[:500], "text": b"Hello", "empty": b""}[damage])
+    again = records.execute(run, "test", tmp_path, progress=False)
+    assert str(saved) in capsys.readouterr().err
+    assert saved.with_name(saved.name + ".unused").exists()
+    assert numbers(again) == numbers(records.execute(run, "test", tmp_path / "whole", progress=False))
 
 
 def test_other_settings_do_not_share_local_epochs(small_run):

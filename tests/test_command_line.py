@@ -23,7 +23,7 @@ def test_help_explains():
 
 def test_list_names_what_exists_and_what_was_run():
     text = run("list").stdout
-    assert "cifar10-cnn" in text and "recorded" in text and "estimated, not run" in text
+    assert "cifar10-cnn" in text and "2 seed(s)" in text and "--splits" in text and "estimated, not run" in text
 
 
 def test_a_reader_that_leaves_early_is_no_error():
@@ -50,7 +50,7 @@ def test_unknown_names_are_refused_with_the_choices():
     [
         ("--seed", "x", "wants 0, 1, 2"),
         ("--seed", "-1", "wants 0, 1, 2"),
-        ("--seed", ",", "wants one name"),
+        ("--seed", ",", "wants 0, 1, 2"),
         ("--methods", ",", "wants one name"),
         ("--device", "foo", "'foo' is not a device of this machine"),
         ("--threads", "0", "wants 1, 2, 3"),
@@ -77,7 +77,7 @@ def test_run_then_table(tmp_path, monkeypatch, capsys):
     )
     command_line.main()
     text = capsys.readouterr().out
-    assert "homogeneous" in text and "paper CGS" in text and "71.95" in text  # the paper's MVA stands beside ours
+    assert "homogeneous" in text and "paper" not in text.split("CGS in the paper")[0]  # digits are not CIFAR-10
     assert len(list(tmp_path.rglob("*.json"))) == 2
 
 

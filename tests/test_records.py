@@ -43,6 +43,18 @@ def test_a_record_with_other_options_is_not_taken_for_this_run(small_run, tmp_pa
     assert records.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
 
 
+@pytest.mark.parametrize(
+    "content, said",
+    [(b'{"a": ', "Expecting value"), (b"\x8d\x00", "utf-8"), (b"null", "not iterable"), (b"{}", "no accuracy")],
+)
+def test_a_damaged_record_is_named(small_run, tmp_path, content, said):
+    path = tmp_path / small_run("vpdl").path
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{path} is damaged .*{said}.*: restore or remove it"):
+        records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+
+
 def test_what_diverged_is_not_recorded(small_run, tmp_path):
     run = small_run("standalone", lr=1e20)
     with pytest.raises(RuntimeError, match=r"the loss of P1, .* is not finite; lr 1e\+20 may be too large"):

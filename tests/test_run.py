@@ -132,8 +132,24 @@ def test_the_address_is_replaced_everywhere(script):
     assert script.address(new + "/") == 0
     assert (script.ROOT / "_config.yml").read_text() == f"repository:\n  url: {new}\n"
     assert (script.ROOT / "book" / "x.ipynb").read_text() == f"git clone {new} https://github.com/other/one"
-    with pytest.raises(SystemExit, match="wants the https address"):
-        script.address("")
+    assert script.address(new + ".git") == 0 and f"url: {new}\n" in (script.ROOT / "_config.yml").read_text()
+    for wrong in ("", "https://", "https://github.com/you", "http://github.com/you/book"):
+        with pytest.raises(SystemExit, match="wants the https address"):
+            script.address(wrong)
+
+
+def test_only_accept_takes_chapters(script, monkeypatch, capsys):
+    called = []
+    monkeypatch.setattr(script, "setup", lambda: None)
+    monkeypatch.setattr(script, "python", lambda *arguments: called.append(arguments) or 0)
+    monkeypatch.setattr(sys, "argv", ["run.py", "accept", "cifar", "gossip"])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert called == [("book/record.py", "cifar", "gossip")]
+    monkeypatch.setattr(sys, "argv", ["run.py", "book", "cifar"])
+    with pytest.raises(SystemExit):
+        script.main()
+    assert "book takes no further argument, got cifar" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
