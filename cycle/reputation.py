@@ -19,7 +19,8 @@ def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def misalignment(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> float:
     """s = (1 - cos(grad CE, grad DL)) / 2, Eq. (shap-approx): 0 aligned, 1/2 orthogonal, 1 opposed."""
-    return float((1 - cosine(torch.as_tensor(grad_local), torch.as_tensor(grad_peer))) / 2)
+    local, peer = (g if torch.is_tensor(g) else torch.from_numpy(np.asarray(g)) for g in (grad_local, grad_peer))
+    return float((1 - cosine(local, peer)) / 2)
 
 
 def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):

@@ -74,3 +74,11 @@ def test_alignment_softmax_is_scipys_on_the_neighbours(n, beta, seed):
 def test_refuses(call, named):
     with pytest.raises(ValueError, match=named):
         call()
+
+
+def test_plain_lists_will_do():
+    assert reputation.misalignment([1.0, 0.0], [0.0, 1.0]) == 0.5 and reputation.soft_clip([0.1, 0.5]).tolist() == [
+        1,
+        0.5,
+    ]
+    assert reputation.update([0.5], [0.25]).tolist() == [0.375]
