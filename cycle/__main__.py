@@ -146,7 +146,7 @@ def main() -> None:
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read along (head, less) has seen enough
         os._exit(0)
-    except (ValueError, OSError, RuntimeError) as error:
+    except (ValueError, OSError, FloatingPointError) as error:
         ranks.abandon()
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

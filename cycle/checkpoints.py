@@ -45,8 +45,6 @@ def _latest(paths, key: str) -> list[dict]:
         try:
             part = torch.load(path, map_location="cpu", weights_only=False)
             other, place = part["key"] != key, (part["state"]["epoch"], part["ranks"])
-        except FileNotFoundError:
-            continue
         except Exception as error:  # whatever a cut file, or one of another version, raises
             print(f"{path} cannot be read ({type(error).__name__}: {error}): not used", file=sys.stderr)
             continue
@@ -75,12 +73,17 @@ class Checkpoints:
 
     def load(self) -> list[dict]:
         """What the ranks saved last, of this run or, if nothing, of one that shares its local epochs."""
-        saved = _latest(self._everybody(), self.key)
+        saved = self._read(self._everybody, self.key)
         if not saved and self.shares_warmup:
-            saved = _latest([self.warmup], self.warmup.name)
-        self.ranks.wait()  # until all have read what the first to go on replaces
+            saved = self._read(lambda: filter(Path.exists, [self.warmup]), self.warmup.name)
+        return saved
+
+    def _read(self, paths, key: str) -> list[dict]:
+        """What is saved whole under this key; what cannot be used is set aside, since it may be hours of work."""
+        saved = _latest(paths(), key)
+        self.ranks.wait()  # until all have read what the first renames, or replaces when it goes on
         if self.ranks.first and not saved:
-            for unused in list(self._everybody()):  # kept, since it may be hours of work
+            for unused in list(paths()):
                 os.replace(unused, f"{unused}.unused")
         self.ranks.wait()
         return saved

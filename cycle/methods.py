@@ -16,13 +16,14 @@ class Method:
     local_start: bool = False  # begins with `local_epochs` epochs alone, which it shares with standalone bit for bit
     common_start: bool = False  # all participants begin from the same weights
     private: bool = False  # answers can be computed under encryption
+    refusal: bool = False  # knows participants who refuse to answer
     ranks: bool = False  # knows that others may live on another rank
 
 
 METHODS = {
     "standalone": Method(training.standalone, local_start=True, ranks=True),
     "vpdl": Method(training.vpdl, local_start=True, private=True, ranks=True),
-    "cycle": Method(training.cycle, local_start=True, private=True, ranks=True),
+    "cycle": Method(training.cycle, local_start=True, private=True, refusal=True, ranks=True),
     "fedavg": Method(baselines.fedavg, common_start=True, ranks=True),
     "cffl": Method(baselines.cffl, common_start=True, ranks=True),
     "rffl": Method(baselines.rffl, common_start=True, ranks=True),
@@ -39,11 +40,10 @@ def play(name: str, task: Task, options: Options, state: training.State | None =
     if options.privacy != "plain" and not METHODS[name].private:
         raise ValueError(f"privacy must be plain for {name}, whose messages travel in clear, got {options.privacy!r}")
     refusing = {*options.silent, *options.forced_only}
-    if refusing and (name != "cycle" or max(refusing) >= task.n):
-        raise ValueError(
-            f"silent and forced_only must be below n = {task.n}, and empty for methods other than cycle, "
-            f"got {sorted(refusing)} for {name}"
-        )
+    if refusing and not METHODS[name].refusal:
+        raise ValueError(f"silent and forced_only must be empty for {name}, got {sorted(refusing)}")
+    if refusing and max(refusing) >= task.n:
+        raise ValueError(f"silent and forced_only must be below n = {task.n}, got {sorted(refusing)}")
     state = state or training.start(task, options, METHODS[name].common_start)
     if state.ranks.size > 1 and not METHODS[name].ranks:
         raise ValueError(f"method must be one that knows ranks to run on several of them, got {name!r}")

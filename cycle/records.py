@@ -63,7 +63,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
             diverged = [f"P{n + 1}" for n, one in measured.items() if not np.isfinite(one["losses"]).all()]
             if diverged:
                 lr = run.options.lr
-                raise RuntimeError(
+                raise FloatingPointError(
                     f"{run.path}: the loss of {', '.join(diverged)} is not finite; lr {lr} may be too large"
                 )
             points = {point: [one["accuracy"][point] for one in values] for point in values[0]["accuracy"]}

@@ -114,7 +114,7 @@ def _mcg(trial):
 
 
 def tested_after_mixing(cases_of, check) -> Check:
-    """A check of the chapters on gossip, on the cases tested after the mixing."""
+    """A check of the chapters on gossip, on the cases tested after the mixing that decide; if none does, on all."""
 
     def decide(found):
         facts = _printed()

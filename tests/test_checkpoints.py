@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from cycle import checkpoints, files, methods, records, training
+from cycle import checkpoints, files, methods, ranks, records, runs, training
 from cycle.models import vector
 
 NUMBERS = ("accuracy", "curve", "losses", "reputation", "shares", "messages", "bytes", "sizes", "images", "standalone")
@@ -51,6 +51,16 @@ def test_a_new_method_does_not_touch_the_others(small_run, tmp_path, monkeypatch
     assert numbers(after) == numbers(before)
 
 
+def test_a_method_that_does_not_know_ranks_is_refused_there(small_run, digits, monkeypatch):
+    monkeypatch.setitem(methods.METHODS, "halfway", methods.Method(halfway))
+    run = small_run("halfway")
+    task = runs.task_of(run, digits)
+    state = training.start(task, run.options)
+    state.ranks = ranks.Ranks(5, 0, 2)
+    with pytest.raises(ValueError, match="one that knows ranks .* got 'halfway'"):
+        methods.play("halfway", task, run.options, state)
+
+
 def test_a_method_that_does_not_count_its_rounds_is_told(small_run, tmp_path, monkeypatch):
     monkeypatch.setitem(methods.METHODS, "nothing", methods.Method(lambda task, options, state: iter(())))
     with pytest.raises(ValueError, match="method nothing must yield 8 rounds"):
@@ -73,14 +83,16 @@ def test_a_checkpoint_that_cannot_be_used_is_named_and_kept(small_run, tmp_path,
         with pytest.raises(KeyboardInterrupt):
             records.execute(run, "test", tmp_path, progress=False)
     (saved,) = (tmp_path / ".checkpoints" / "smoke").rglob("cycle*.pt")
-    for warmup in (tmp_path / ".checkpoints").glob("warmup-*"):
-        warmup.unlink()
     if damage == "another torch":
         content = torch.load(saved, weights_only=False)
         torch.save(content | {"key": content["key"].replace(torch.__version__, "1.0")}, saved)
     else:
         saved.write_bytes({"cut": saved.read_bytes()[:500], "text": b"Hello", "empty": b""}[damage])
+    (warmup,) = (tmp_path / ".checkpoints").glob("warmup-*.pt")
+    if damage == "cut":  # of both
+        warmup.write_bytes(warmup.read_bytes()[:500])
     again = records.execute(run, "test", tmp_path, progress=False)
+    assert warmup.exists() and warmup.with_name(warmup.name + ".unused").exists() == (damage == "cut")
     assert str(saved) in capsys.readouterr().err
     assert saved.with_name(saved.name + ".unused").exists()
     assert numbers(again) == numbers(records.execute(run, "test", tmp_path / "whole", progress=False))

@@ -1,11 +1,13 @@
+import json
 import os
 import subprocess
 import sys
 
 import pytest
 
+import cycle
 from cycle import __main__ as command_line
-from cycle import records
+from cycle import experiments, records, tables
 
 
 def run(*arguments, check=True, **environment):
@@ -113,3 +115,22 @@ def test_freed_memory_is_kept():
         return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
     assert faults("kept") < faults("given back") / 5
+
+
+def test_importing_the_package_is_enough_and_results_may_lie_elsewhere(tmp_path):
+    code = "import cycle; print(cycle.reputation.misalignment([1.0, 0.0], [1.0, 0.0]), cycle.records.RESULTS)"
+    environment = os.environ | {"CYCLE_RESULTS": str(tmp_path)}
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment).stdout
+    assert said.split() == ["0.0", str(tmp_path)]
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        cycle.nothing  # noqa: B018
+
+
+def test_a_changed_clone_shows_in_the_table(tmp_path):
+    run = next(experiments.runs_of("cifar10-cnn", "laptop", methods=("standalone",)))
+    path = tmp_path / run.path
+    path.parent.mkdir(parents=True)
+    origin = {"commit": 40 * "a" + "-dirty", "command": "", "hardware": "", "date": "2026-01-01"}
+    record = {"seed": 0, "accuracy": [1.0] * 5, "standalone": [1.0] * 5, "options": {}, "provenance": origin}
+    path.write_text(json.dumps(record))
+    assert "commit aaaaaaaa-dirty;" in tables.provenance_line("cifar10-cnn", "laptop", tmp_path)

@@ -57,7 +57,7 @@ def test_a_damaged_record_is_named(small_run, tmp_path, content, said):
 
 def test_what_diverged_is_not_recorded(small_run, tmp_path):
     run = small_run("standalone", lr=1e20)
-    with pytest.raises(RuntimeError, match=r"the loss of P1, .* is not finite; lr 1e\+20 may be too large"):
+    with pytest.raises(FloatingPointError, match=r"the loss of P1, .* is not finite; lr 1e\+20 may be too large"):
         records.execute(run, "test", tmp_path, progress=False)
     assert not (tmp_path / run.path).exists()
 

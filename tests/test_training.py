@@ -259,7 +259,7 @@ def test_a_peer_that_diverged_harms_nobody(method, small_run, digits, caplog):
 
 @pytest.mark.parametrize(
     "method, change, said",
-    [("vpdl", {"silent": (1,)}, "empty for methods other than cycle"), ("cycle", {"silent": (5,)}, "below n = 5")],
+    [("vpdl", {"silent": (1,)}, "empty for vpdl"), ("cycle", {"silent": (5,)}, "below n = 5")],
 )
 def test_who_refuses_must_exist_and_the_method_must_know_refusal(method, change, said, small_run, digits):
     run = small_run(method, **change)
