@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from cycle.methods import METHODS
 from cycle.options import Options
-from cycle.runs import PROFILES, Run
+from cycle.runs import AUGMENTED, PROFILES, Run
 
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix E)
 
@@ -82,6 +82,13 @@ EXPERIMENTS = {
         methods=("standalone",),
         model="cnn",
         variants={"": {}, "lr0.1": {"lr": 0.1, "methods": ("standalone",)}},
+    ),
+    "augmentation": Experiment(
+        "The CNN with augmented images, which the paper names for CIFAR-100 only: CIFAR-10",
+        (),
+        ("homogeneous", "imbalanced-0.6-1"),
+        model="cnn",
+        variants={"": {}, AUGMENTED: {"augment": True, "methods": ("standalone", *PRIVATE)}},
     ),
     "baseline-presets": Experiment(
         "The fairness baselines with the schedule of their own code: CIFAR-10, CNN",
@@ -261,8 +268,8 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
                         if method not in changes.get("methods", experiment.methods):
                             continue
                         changed = {key: value for key, value in changes.items() if key in settings}
-                        changed = scale.changes.get(model, {}) | changed
-                        options = replace(scale.options, augment=augmented, **changed)
+                        changed = {"augment": augmented} | scale.changes.get(model, {}) | changed
+                        options = replace(scale.options, **changed)
                         if not changes.get("local_start", METHODS[method].local_start):
                             options = replace(options, local_epochs=0, rounds=options.epochs)
                         run = Run(

@@ -11,6 +11,8 @@ from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.participants import Task
 
+AUGMENTED = "augmented"  # the variant in which everybody, also alone, sees images that are augmented
+
 
 @dataclass(frozen=True)
 class Run:
@@ -46,10 +48,11 @@ class Run:
         return {**asdict(self), "flips": {str(n): rate for n, rate in self.flips.items()}}
 
     def alone(self) -> "Run":
-        """The standalone run that gives the same participants their B_n (on clean labels)."""
+        """The standalone run that gives the same participants their B_n (on clean labels, of the same images)."""
         profile = PROFILES[self.profile]
         plain = replace(profile.options, augment=self.options.augment, **profile.changes.get(self.model, {}))
-        return replace(self, method="standalone", variant="", flips={}, options=plain)
+        variant = AUGMENTED if self.variant == AUGMENTED else ""
+        return replace(self, method="standalone", variant=variant, flips={}, options=plain)
 
 
 @dataclass(frozen=True)

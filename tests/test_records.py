@@ -69,6 +69,10 @@ def test_every_standalone_run_has_the_options_of_its_place():
         for name in experiments.EXPERIMENTS:
             for run in experiments.runs_of(name, profile):
                 assert meant.setdefault(run.alone().path, run.alone()) == run.alone(), name
+    for run in experiments.runs_of("augmentation", "laptop"):
+        alone = "standalone+augmented" if run.options.augment else "standalone"
+        assert run.alone().path.split("/")[-1] == f"{alone}.seed0.json"
+        assert run.method != "standalone" or run == run.alone()
 
 
 def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
