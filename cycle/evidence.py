@@ -140,7 +140,7 @@ def similar(one: float, other: float) -> bool:
     return abs(one - other) <= SIMILAR * abs(other)
 
 
-def grouped(found: list[Trial], method: str) -> dict[tuple, dict[str, Trial]]:
+def variants_by_setting(found: list[Trial], method: str) -> dict[tuple, dict[str, Trial]]:
     """By setting: the variants of a method; the plain one is ''."""
     groups: dict[tuple, dict[str, Trial]] = {}
     for trial in found:
@@ -196,7 +196,7 @@ def over_grid(option: str, method: str, measure, holds, split: str = "") -> Chec
 
     def check(found):
         cases = []
-        for variants in grouped(found, method).values():
+        for variants in variants_by_setting(found, method).values():
             values = [trial.record["options"][option] for trial in variants.values()]
             trial = next(iter(variants.values()))
             if len(set(values)) > 2 and trial.split.startswith(split):
@@ -215,7 +215,7 @@ def rises(values, measured) -> bool:
 def below_default_threshold(found: list[Trial]) -> list[Case]:
     """tau_opt = 0 against 0.25 at the same tau_max: less gain and more spread."""
     cases = []
-    for variants in grouped(found, "cycle").values():
+    for variants in variants_by_setting(found, "cycle").values():
         grid = {(t.record["options"]["tau_opt"], t.record["options"]["tau_max"]): t for t in variants.values()}
         for (opt, top), trial in grid.items():
             if opt < 0.25 and (0.25, top) in grid:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cycle import metrics
-from cycle.evidence import Case, Check, Trial, grouped
+from cycle.evidence import Case, Check, Trial, variants_by_setting
 
 NOISE = 1.0  # points: one participant's accuracies, recorded twice, are up to about as far apart (see *Free riders*)
 
@@ -24,7 +24,7 @@ def rates(holds, chosen=lambda rate: rate > 0) -> Check:
 
     def check(found):
         cases = []
-        for variants in grouped(found, "cycle").values():
+        for variants in variants_by_setting(found, "cycle").values():
             for name, trial in variants.items():
                 rate = max(flippers(trial).values(), default=0.0)
                 if name and "" in variants and chosen(rate):
@@ -36,8 +36,8 @@ def rates(holds, chosen=lambda rate: rate > 0) -> Check:
 
 def flippers_gain_least(found: list[Trial]) -> list[Case]:
     """Each flipper gains less than each honest participant, all against training alone on the labels they hold."""
-    cases, alone = [], grouped(found, "standalone")
-    for setting, variants in grouped(found, "cycle").items():
+    cases, alone = [], variants_by_setting(found, "standalone")
+    for setting, variants in variants_by_setting(found, "cycle").items():
         for name, trial in variants.items():
             if flippers(trial) and name in alone.get(setting, {}):
                 gains = metrics.gains(alone[setting][name].record["accuracy"], trial.record["accuracy"])
@@ -77,7 +77,7 @@ def falls_with_rate(found: list[Trial]) -> list[Case]:
         return np.mean(series, axis=0)[who].mean()
 
     cases = []
-    for variants in grouped(found, "cycle").values():
+    for variants in variants_by_setting(found, "cycle").values():
         for count in (1, 2):
             flipped = [trial for trial in variants.values() if len(flippers(trial)) == count]
             by_rate = {max(flippers(trial).values()): standing(trial, list(flippers(trial))) for trial in flipped}
@@ -94,7 +94,7 @@ def refusal(kind: str) -> Check:
 
     def check(found):
         cases = []
-        for variants in grouped(found, "cycle").values():
+        for variants in variants_by_setting(found, "cycle").values():
             for name, trial in variants.items():
                 if name.startswith(kind) and "" in variants:
                     who = int(name.rsplit("p", 1)[1]) - 1

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from cycle import readings
-from cycle.readings import POINTS, UNIFORM, Check
+from cycle.readings import POINTS, UNIFORM, Trait
 
 PRINTED_BETAS = (5, 15, 35, 50, 100)
 SLIGHT = 2.0  # points by which an accuracy may change and be said to vary slightly
@@ -66,13 +66,13 @@ def _apart(rows) -> float:
 
 
 BETA_CLAIMS = (
-    Check("like complete", 908, "lower values [...] emulating a fully-connected graph [...]: its accuracies",
+    Trait("like complete", 908, "lower values [...] emulating a fully-connected graph [...]: its accuracies",
           _complete_without_beta),
-    Check("sends like complete", 908, "lower values [...] emulating a fully-connected graph [...]: its messages",
+    Trait("sends like complete", 908, "lower values [...] emulating a fully-connected graph [...]: its messages",
           _complete_messages),
-    Check("fairer", 908, "higher values of beta [...] promoting fairness", _fairer_with_beta),
-    Check("varies slightly", 1486, "participant-level performance varies slightly", _varies_slightly),
-    Check("35 or 50 unbeaten in both", 1486, "intermediate values of beta (e.g., 35-50) strike a favorable balance",
+    Trait("fairer", 908, "higher values of beta [...] promoting fairness", _fairer_with_beta),
+    Trait("varies slightly", 1486, "participant-level performance varies slightly", _varies_slightly),
+    Trait("35 or 50 unbeaten in both", 1486, "intermediate values of beta (e.g., 35-50) strike a favorable balance",
           _balance_between),
 )  # fmt: skip
 
@@ -151,19 +151,19 @@ def _fourth_rises(case, facts):
 
 
 SKIN_CLAIMS = (
-    Check("lowest CGS", 577, "CYCle achieves the lowest CGS", _lowest_spread),
-    Check("utility", 577, "while preserving collaborative utility: no more is given up than in print", _utility),
-    Check("P4 rises", 1123, "initially, P1 assigns a lower reputation score to P4 [...] over time [it] improves",
+    Trait("lowest CGS", 577, "CYCle achieves the lowest CGS", _lowest_spread),
+    Trait("utility", 577, "while preserving collaborative utility: no more is given up than in print", _utility),
+    Trait("P4 rises", 1123, "initially, P1 assigns a lower reputation score to P4 [...] over time [it] improves",
           _fourth_rises),
-    Check("P5, P6 below 20", 1183, "participants 5 and 6 struggle significantly, [...] below 20%", _two_struggle),
-    Check("P3, P4 best", 1183, "participants 3 and 4 achieve the best performance [alone]", _two_are_best),
-    Check("complete highest", 1183, "a complete graph topology achieves the highest overall performance",
+    Trait("P5, P6 below 20", 1183, "participants 5 and 6 struggle significantly, [...] below 20%", _two_struggle),
+    Trait("P3, P4 best", 1183, "participants 3 and 4 achieve the best performance [alone]", _two_are_best),
+    Trait("complete highest", 1183, "a complete graph topology achieves the highest overall performance",
           _complete_is_best),
-    Check("complete uniform", 1183, "all participants converge to a uniform final performance", _complete_is_uniform),
-    Check("complete negative", 1183, "it fails to provide equitable outcomes (correlation -0.2649)",
+    Trait("complete uniform", 1183, "all participants converge to a uniform final performance", _complete_is_uniform),
+    Trait("complete negative", 1183, "it fails to provide equitable outcomes (correlation -0.2649)",
           _complete_is_negative),
-    Check("CYCle significant", 1185, "a high correlation coefficient [...], with a small p-value", _significant),
-    Check("ring unfair", 1185, "a ring topology [...] fails to deliver fair outcomes", _ring_fails),
+    Trait("CYCle significant", 1185, "a high correlation coefficient [...], with a small p-value", _significant),
+    Trait("ring unfair", 1185, "a ring topology [...] fails to deliver fair outcomes", _ring_fails),
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Which reading of the gossip algorithm fits what the paper prints, and which of its claims hold under each.
 
 A case is one seed of one reading: Gossip-SGD on the complete graph and CYCle's gossip on the same participants, tested
-after or before the mixing. A check looks at one case; a verdict counts the cases.
+after or before the mixing. A trait looks at one case; a verdict counts the cases.
 """
 
 from collections.abc import Callable
@@ -22,8 +22,8 @@ UNIFORM = 0.1  # accuracies are "uniform": their spread is at most this fraction
 
 
 @dataclass(frozen=True)
-class Check:
-    """One printed fact or sentence; `holds` gets a case and what is printed, and returns None where it says nothing."""
+class Trait:
+    """One printed fact or sentence; `holds` gets a case and what is printed; None where it says nothing."""
 
     name: str
     line: int  # of the paper
@@ -184,24 +184,24 @@ def _narrower_strictly(case, facts):
 
 
 TRAITS = (  # of the printed tables
-    Check("corr. defined", 1429, "the complete graph has a correlation", _defined),
-    Check("corr. negative", 1429, "it is below zero (-0.46, -0.73, on Fed-ISIC2019 -0.26)", _negative),
-    Check("CYCle corr. high", 1430, "CYCle's correlation is no lower than the lowest in print", _strong),
-    Check("MCG alike", 464, "the two MCG are no further apart than anywhere in print on CIFAR", _alike),
-    Check("CGS not above", 465, "CYCle's CGS is nowhere above the complete graph's", _narrower),
-    Check("MCG of that size", 464, f"the complete graph's MCG, within a factor of {TWOFOLD}", _as_large),
+    Trait("corr. defined", 1429, "the complete graph has a correlation", _defined),
+    Trait("corr. negative", 1429, "it is below zero (-0.46, -0.73, on Fed-ISIC2019 -0.26)", _negative),
+    Trait("CYCle corr. high", 1430, "CYCle's correlation is no lower than the lowest in print", _strong),
+    Trait("MCG alike", 464, "the two MCG are no further apart than anywhere in print on CIFAR", _alike),
+    Trait("CGS not above", 465, "CYCle's CGS is nowhere above the complete graph's", _narrower),
+    Trait("MCG of that size", 464, f"the complete graph's MCG, within a factor of {TWOFOLD}", _as_large),
 )
 CLAIMS = (  # sentences
-    Check("every gain positive", 479, "we consistently achieve a positive collaboration gain for all", _nobody_loses),
-    Check("CGS reduced", 480, "CYCle significantly reduces CGS", _narrower_strictly),
-    Check("MCG kept", 480, "without compromising MCG", _kept),
-    Check("uniform", 1183, "all participants converge to a uniform final performance [complete graph]", _uniform),
-    Check("corr. negative", 1422, "Gossip-SGD shows a negative correlation", _negative),
-    Check("CYCle corr. high", 1422, "the strong positive correlation under CYCle", _strong),
+    Trait("every gain positive", 479, "we consistently achieve a positive collaboration gain for all", _nobody_loses),
+    Trait("CGS reduced", 480, "CYCle significantly reduces CGS", _narrower_strictly),
+    Trait("MCG kept", 480, "without compromising MCG", _kept),
+    Trait("uniform", 1183, "all participants converge to a uniform final performance [complete graph]", _uniform),
+    Trait("corr. negative", 1422, "Gossip-SGD shows a negative correlation", _negative),
+    Trait("CYCle corr. high", 1422, "the strong positive correlation under CYCle", _strong),
 )
 
 
-def verdict(found: list[dict], check: Check, facts: dict) -> str:
+def verdict(found: list[dict], check: Trait, facts: dict) -> str:
     """`yes` or `no` where all cases agree, else how many say yes; nothing where the check does not apply."""
     answers = [answer for case in found if (answer := check.holds(case, facts)) is not None]
     if not answers:

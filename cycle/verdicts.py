@@ -13,7 +13,7 @@ VERDICTS = ["reproduced", "partly", "not reproduced", "undecided", "not run"]
 STAND_IN = "laptop, synthetic stand-in"
 
 
-def judge(cases: list, share: float) -> str:
+def weigh(cases: list, share: float) -> str:
     """reproduced, partly, not reproduced; undecided where no case can be decided, not run where there is none."""
     decided = [held for _, held in cases if held is not None]
     if not decided:
@@ -43,7 +43,7 @@ def verdicts(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFram
                     "cases": len(decided),
                     "in favour": len(decided) - len(against),
                     "undecided": len(cases) - len(decided),
-                    "verdict": judge(cases, sentence.share),
+                    "verdict": weigh(cases, sentence.share),
                     "against": "; ".join(against) if len(against) < len(decided) else "all" * bool(decided),
                 }
             )

@@ -69,7 +69,7 @@ def test_without_records_nothing_was_run(tmp_path):
      ([1, None], 1, "reproduced"), ([0, None], 1, "not reproduced")],
 )  # fmt: skip
 def test_judging(held, share, verdict):
-    assert verdicts.judge([("case", value) for value in held], share) == verdict
+    assert verdicts.weigh([("case", value) for value in held], share) == verdict
 
 
 def test_every_claim_names_existing_experiments_and_a_chapter():
