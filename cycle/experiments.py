@@ -75,6 +75,13 @@ EXPERIMENTS = {
         model="cnn",
         variants={"": {}, "per-peer": {"normalisation": "per_peer", "methods": PRIVATE}},
     ),
+    "controls": Experiment(
+        "Taught without peers, by one's former self or by a teacher that knows nothing: CIFAR-10, CNN",
+        (),
+        FIVE_SPLITS,
+        methods=("standalone", "echo", "blank", *PRIVATE),
+        model="cnn",
+    ),
     "learning-rate": Experiment(
         "The printed learning rate 0.1 beside the one we use: CIFAR-10, CNN",
         (),

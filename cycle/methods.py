@@ -22,6 +22,8 @@ class Method:
 
 METHODS = {
     "standalone": Method(training.standalone, local_start=True, ranks=True),
+    "echo": Method(training.echo, local_start=True, ranks=True),
+    "blank": Method(training.blank, local_start=True, ranks=True),
     "vpdl": Method(training.vpdl, local_start=True, private=True, ranks=True),
     "cycle": Method(training.cycle, local_start=True, private=True, refusal=True, ranks=True),
     "fedavg": Method(baselines.fedavg, common_start=True, ranks=True),

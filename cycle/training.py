@@ -95,6 +95,30 @@ def standalone(task: Task, options: Options, state: State) -> Iterator[Round]:
         yield local_epoch(state, options)
 
 
+def echo(task: Task, options: Options, state: State) -> Iterator[Round]:
+    """A control: nobody collaborates; everybody is taught by itself as it was at the start of the round."""
+    return _taught_alone(options, state, lambda participant: live(copy.deepcopy(participant.model).eval()))
+
+
+def blank(task: Task, options: Options, state: State) -> Iterator[Round]:
+    """A control: nobody collaborates; everybody is taught by a peer that knows nothing and calls all classes equal."""
+    classes = task.dataset.num_classes
+    return _taught_alone(options, state, lambda _: lambda inputs, rows: inputs.new_zeros(len(inputs), classes))
+
+
+def _taught_alone(options: Options, state: State, teacher: Callable) -> Iterator[Round]:
+    """Local epochs, then rounds in which the answers of one teacher count as much as VPDL's of all peers together."""
+    while state.epoch < options.local_epochs:
+        yield local_epoch(state, options)
+    while state.epoch < options.epochs:
+        losses = [
+            learn(participant, state.epoch, options, [teacher(participant)], [options.lambda_0])
+            for participant in state.participants
+        ]
+        state.epoch += 1
+        yield Round(state.epoch - 1 - options.local_epochs, state.participants, torch.stack(losses), state.ledger)
+
+
 def vpdl(task: Task, options: Options, state: State) -> Iterator[Round]:
     """Vanilla PDL: every peer always answers and counts the same."""
     return _private_rounds(task, options, state, everybody_trusted)

@@ -21,6 +21,7 @@ WORKER = Path(__file__).with_name("ranks_worker.py")
 RUNS = [
     {"method": "standalone"},
     {"method": "vpdl"},
+    {"method": "echo"},
     {"method": "cycle", "silent": (2,)},
     {"method": "cycle", "augment": True, "width": 8, "n": 3, "lambda_0": 1.0},
     {"method": "gossip", "topology": "exponential", "local_steps": 2},

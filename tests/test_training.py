@@ -284,3 +284,34 @@ def test_who_refuses_must_exist_and_the_method_must_know_refusal(method, change,
 def test_options_refuse(change):
     with pytest.raises(ValueError, match=next(iter(change))):
         Options(**change)
+
+
+def test_controls_learn_without_peers(small_run, digits):
+    """One step over all samples: who was taught by a copy of itself learned nothing more than alone, and a teacher to
+    whom all classes are equal asks for entropy: KL(p || 1/M) = log M - H(p)."""
+    run = small_run("standalone", lambda_0=10.0)
+    one_step = {"local_epochs": 0, "rounds": 1, "batch_size": 1000, "momentum": 0.0, "weight_decay": 0.0}
+    run = replace(run, options=replace(run.options, **one_step))
+    ended = {name: play(run, digits, name)[-1] for name in ("standalone", "echo", "blank")}
+    assert all(done.ledger.sent == 0 for done, _ in ended.values())
+    for person, alone, echo, blank in zip(
+        runs.task_of(run, digits).participants(run.options), *(weights for _, weights in ended.values()), strict=True
+    ):
+        assert torch.allclose(alone, echo, atol=1e-6)
+        logits = person.model(person.pixels(person.images))
+        p = (logits / run.options.temperature).softmax(dim=1)
+        loss = F.cross_entropy(logits, person.labels) + 10.0 * (np.log(10) + (p * p.log()).sum(dim=1).mean())
+        gradients = torch.autograd.grad(loss, list(person.model.parameters()))
+        stepped = [w - run.options.lr * g for w, g in zip(person.model.parameters(), gradients, strict=True)]
+        assert torch.allclose(blank, torch.cat([w.detach().flatten() for w in stepped]), atol=1e-5)
+        assert not torch.allclose(blank, alone, atol=1e-4)
+
+
+def test_echo_teaches_with_the_model_of_the_rounds_start(small_run, digits):
+    """From the second minibatch on it differs from training alone, and lambda_0 = 0 takes that away."""
+    run = small_run("standalone", batch_size=16)
+    free = replace(run, options=replace(run.options, lambda_0=0.0))
+    alone, echo, without = (
+        play(*way)[-1][1][0] for way in ((run, digits), (run, digits, "echo"), (free, digits, "echo"))
+    )
+    assert not torch.allclose(alone, echo, atol=1e-4) and torch.equal(alone, without)
