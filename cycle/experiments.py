@@ -78,9 +78,10 @@ EXPERIMENTS = {
     "controls": Experiment(
         "Taught without peers, by one's former self or by a teacher that knows nothing: CIFAR-10, CNN",
         (),
-        FIVE_SPLITS,
+        ("imbalanced-0.6-1", "homogeneous"),
         methods=("standalone", "echo", "blank", *PRIVATE),
         model="cnn",
+        variants={"": {}} | {f"lambda{weight}": {"lambda_0": weight, "methods": ("blank",)} for weight in (5.0, 0.5)},
     ),
     "learning-rate": Experiment(
         "The printed learning rate 0.1 beside the one we use: CIFAR-10, CNN",
