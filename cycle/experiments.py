@@ -91,6 +91,13 @@ EXPERIMENTS = {
         model="cnn",
         variants={"": {}, "lr0.1": {"lr": 0.1, "methods": ("standalone",)}},
     ),
+    "temperature": Experiment(
+        "The temperature of the answers, which the paper does not print: CIFAR-10, CNN",
+        (),
+        ("homogeneous", "imbalanced-0.6-1"),
+        model="cnn",
+        variants={"": {}} | {f"T{value}": {"temperature": float(value), "methods": PRIVATE} for value in (1, 2, 10)},
+    ),
     "augmentation": Experiment(
         "The CNN with augmented images, which the paper names for CIFAR-100 only: CIFAR-10",
         (),
