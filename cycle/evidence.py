@@ -170,6 +170,15 @@ def rich_rise_poor_fall(first: int) -> Callable[[Trial], bool]:
     return holds
 
 
+def rich_stay(first: int) -> Callable[[Trial], bool]:
+    """The first participants' mean reputation is similar at the first and at the last calibration."""
+
+    def holds(trial):
+        return similar(trial.received(-1)[:first].mean(), trial.received(0)[:first].mean())
+
+    return holds
+
+
 def equals_converge(first: int) -> Callable[[Trial], bool]:
     """The reputations of the others, who hold equal shares, are closer together at the last calibration."""
 

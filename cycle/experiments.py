@@ -103,7 +103,11 @@ EXPERIMENTS = {
         (),
         ("homogeneous", "imbalanced-0.6-1"),
         model="cnn",
-        variants={"": {}, AUGMENTED: {"augment": True, "methods": ("standalone", *PRIVATE)}},
+        variants={
+            "": {},
+            AUGMENTED: {"augment": True, "methods": ("standalone", *PRIVATE)},
+            f"{AUGMENTED}-per-peer": {"augment": True, "normalisation": "per_peer", "methods": PRIVATE},
+        },
     ),
     "baseline-presets": Experiment(
         "The fairness baselines with the schedule of their own code: CIFAR-10, CNN",

@@ -11,7 +11,7 @@ from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.participants import Task
 
-AUGMENTED = "augmented"  # the variant in which everybody, also alone, sees images that are augmented
+AUGMENTED = "augmented"  # so begin the variants in which everybody, also alone, sees images that are augmented
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Run:
         """The standalone run that gives the same participants their B_n (on clean labels, of the same images)."""
         profile = PROFILES[self.profile]
         plain = replace(profile.options, augment=self.options.augment, **profile.changes.get(self.model, {}))
-        variant = AUGMENTED if self.variant == AUGMENTED else ""
+        variant = AUGMENTED if self.variant.startswith(AUGMENTED) else ""
         return replace(self, method="standalone", variant=variant, flips={}, options=plain)
 
 
