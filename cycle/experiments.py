@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from cycle.methods import METHODS
 from cycle.options import Options
-from cycle.runs import AUGMENTED, PROFILES, Run
+from cycle.runs import AUGMENTED, PRINTED_RATE, PROFILES, Run
 
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix E)
 
@@ -67,6 +67,14 @@ EXPERIMENTS = {
         FIVE_SPLITS,
         methods=("standalone", *SERVER, *PRIVATE),
         model="cnn",
+    ),
+    "cifar10-cnn-augmented": Experiment(
+        "The same with augmented images, at the printed learning rate: CIFAR-10, five splits",
+        ("performance-study", "performance-study-table-c10-right"),
+        FIVE_SPLITS,
+        methods=("standalone", *SERVER, *PRIVATE),
+        model="cnn",
+        variants={PRINTED_RATE: {"augment": True, "lr": 0.1, "methods": ("standalone", *SERVER, *PRIVATE)}},
     ),
     "cifar10-cnn-per-peer": Experiment(
         "CYCle with lambda_0 for each peer (Algorithm 2 to the letter): CIFAR-10, CNN",

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from cycle.experiments import EXPERIMENTS, FLIP_RATES
-from cycle.runs import split_slug
+from cycle.runs import PRINTED_RATE, split_slug
 
 DATA = Path(__file__).parent / "data"
 PRINTED = DATA / "paper_tables.csv"
@@ -59,7 +59,7 @@ def metric(experiment: str, method: str, split: str, n: int, name: str) -> float
         & frame["model"].isin([MODEL_NAMES.get(spec.model), ""])
         & frame["split"].eq(split)
         & frame["N"].eq(n)
-        & frame["method"].isin(METHOD_NAMES.get(method, ()))
+        & frame["method"].isin(METHOD_NAMES.get(method.removesuffix(f" {PRINTED_RATE}"), ()))
         & frame["participant_or_metric"].eq(name)
     ]
     return None if chosen.empty else float(chosen["value"].iloc[0])

@@ -11,7 +11,8 @@ from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.participants import Task
 
-AUGMENTED = "augmented"  # so begin the variants in which everybody, also alone, sees images that are augmented
+# so begin the variants in which everybody, also alone, sees images that are augmented; with the printed learning rate
+AUGMENTED, PRINTED_RATE = "augmented", "augmented-lr0.1"
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,9 @@ class Run:
     def alone(self) -> "Run":
         """The standalone run that gives the same participants their B_n (on clean labels, of the same images)."""
         profile = PROFILES[self.profile]
-        plain = replace(profile.options, augment=self.options.augment, **profile.changes.get(self.model, {}))
-        variant = AUGMENTED if self.variant.startswith(AUGMENTED) else ""
+        variant = next((name for name in (PRINTED_RATE, AUGMENTED) if self.variant.startswith(name)), "")
+        own = {"augment": self.options.augment} | ({"lr": self.options.lr} if variant else {})
+        plain = replace(profile.options, **profile.changes.get(self.model, {}) | own)
         return replace(self, method="standalone", variant=variant, flips={}, options=plain)
 
 
