@@ -39,6 +39,7 @@ from cycle.free_riders import (
     score_of_flippers,
     told_apart,
 )
+from cycle.runs import AUGMENTED, PRINTED_RATE
 
 TABLES = ("cifar10-cnn", "cifar10-resnet")
 TEN_SPLITS = (*TABLES, "imbalance")
@@ -126,6 +127,9 @@ def otherwise(chapter: str, experiment: str, variant: str, how: str) -> tuple[Se
          "the smallest gain is above 0", each((cycle,), _everybody_gains)),
         (424, "not the case for [...] VPDL, which is evident in the outcomes for P1", "P1 loses in (0.6, 1)",
          each((vpdl,), _first_loses, ("imbalanced-0.6-1",))),
+        (1052, "since P1 holds 60% of the data, its reputation remains consistent",
+         "(0.6, 1): P1's mean score is similar at the first and the last calibration",
+         each((cycle,), rich_stay(1), ("imbalanced-0.6-1",))),
     )  # fmt: skip
     return tuple(
         Sentence(chapter, line, quote, f"{how}: {means}", (experiment,), check) for line, quote, means, check in checks
@@ -190,10 +194,8 @@ SENTENCES = (
     Sentence("cifar", 1052, "since P1 holds 60% of the data, its reputation remains consistent",
              "(0.6, 1): P1's mean score is similar at the first and the last calibration", TABLES,
              each(("cycle",), rich_stay(1), ("imbalanced-0.6-1",))),
-    *otherwise("cifar", "augmentation", "augmented", "with augmented images"),
-    Sentence("cifar", 1052, "since P1 holds 60% of the data, its reputation remains consistent",
-             "with augmented images: (0.6, 1), as above", ("augmentation",),
-             each(("cycle augmented",), rich_stay(1), ("imbalanced-0.6-1",))),
+    *otherwise("cifar", "augmentation", AUGMENTED, "with augmented images"),
+    *otherwise("cifar", "cifar10-cnn-augmented", PRINTED_RATE, "with augmented images at the printed rate"),
     Sentence("cifar", 1347, "ensuring positive collaboration gains for each participant",
              "five more imbalanced splits: the smallest gain is above 0", ("imbalance",),
              each(("cycle",), _everybody_gains)),
