@@ -74,7 +74,10 @@ EXPERIMENTS = {
         FIVE_SPLITS,
         methods=("standalone", *SERVER, *PRIVATE),
         model="cnn",
-        variants={PRINTED_RATE: {"augment": True, "lr": 0.1, "methods": ("standalone", *SERVER, *PRIVATE)}},
+        variants={
+            PRINTED_RATE: {"augment": True, "lr": 0.1, "methods": ("standalone", *SERVER, *PRIVATE)},
+            f"{PRINTED_RATE}-per-peer": {"augment": True, "lr": 0.1, "normalisation": "per_peer", "methods": PRIVATE},
+        },
     ),
     "cifar10-cnn-per-peer": Experiment(
         "CYCle with lambda_0 for each peer (Algorithm 2 to the letter): CIFAR-10, CNN",

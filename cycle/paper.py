@@ -59,7 +59,7 @@ def metric(experiment: str, method: str, split: str, n: int, name: str) -> float
         & frame["model"].isin([MODEL_NAMES.get(spec.model), ""])
         & frame["split"].eq(split)
         & frame["N"].eq(n)
-        & frame["method"].isin(METHOD_NAMES.get(method.removesuffix(f" {PRINTED_RATE}"), ()))
+        & frame["method"].isin(METHOD_NAMES.get(method.partition(f" {PRINTED_RATE}")[0], ()))
         & frame["participant_or_metric"].eq(name)
     ]
     return None if chosen.empty else float(chosen["value"].iloc[0])
