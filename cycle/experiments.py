@@ -251,6 +251,19 @@ EXPERIMENTS = {
         methods=("standalone", "cycle"),
         variants=_flips((3, 4)),
     ),
+    "free-riders-augmented": Experiment(
+        "One participant with flipped labels, and augmented images: CIFAR-10, CNN, homogeneous",
+        (),
+        ("homogeneous",),
+        methods=("standalone", "cycle"),
+        model="cnn",
+        variants={AUGMENTED: {"augment": True, "methods": ("standalone", "cycle")}}
+        | {
+            f"{AUGMENTED}-{name}": flip | {"augment": True, "methods": ("cycle",)}
+            for name, flip in _flips((4,)).items()
+            if name
+        },
+    ),
     "gossip-readings": Experiment(
         "Which reading of Gossip-SGD fits the printed rows: CIFAR-10",
         ("noofparticipantsv3-part1",),

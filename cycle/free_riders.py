@@ -25,10 +25,11 @@ def rates(holds, chosen=lambda rate: rate > 0) -> Check:
     def check(found):
         cases = []
         for variants in variants_by_setting(found, "cycle").values():
-            for name, trial in variants.items():
+            clean = next((trial for trial in variants.values() if not flippers(trial)), None)
+            for trial in variants.values():
                 rate = max(flippers(trial).values(), default=0.0)
-                if name and "" in variants and chosen(rate):
-                    cases.append((f"{trial}, {len(flippers(trial))} flip {rate}", bool(holds(trial, variants[""]))))
+                if clean and chosen(rate):
+                    cases.append((f"{trial}, {len(flippers(trial))} flip {rate}", bool(holds(trial, clean))))
         return cases
 
     return check

@@ -254,6 +254,14 @@ SENTENCES = (
              "at the first calibration the honest score a flipper below each other", RIDERS, rates(told_apart(0))),
     Sentence("free-riders", 538, "[the column of P5 ends below the others']", "the same at the last calibration",
              RIDERS, rates(told_apart(-1))),
+    *(Sentence("free-riders", line, quote, f"with augmented images: {means}", ("free-riders-augmented",), rates(holds))
+      for line, quote, means, holds in (
+             (553, "they assign a reputation score of 0.0 to P5", f"every honest score of a flipper ends below {NOTHING}",
+              lambda flipped, clean: score_of_flippers(flipped).max() < NOTHING),
+             (538, "[...] being rapidly identified as malicious",
+              "at the first calibration the honest score a flipper below each other", told_apart(0)),
+             (538, "[the column of P5 ends below the others']", "the same at the last calibration", told_apart(-1)),
+      )),
     Sentence("free-riders", 553, "P5 accurately recognized that the other participants were beneficial when the label "
              "flipping rate was at 0.2", f"a flipper's mean score of the honest does not end at zero (below {NOTHING})",
              RIDERS,
