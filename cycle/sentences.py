@@ -256,7 +256,8 @@ SENTENCES = (
              RIDERS, rates(told_apart(-1))),
     *(Sentence("free-riders", line, quote, f"with augmented images: {means}", ("free-riders-augmented",), rates(holds))
       for line, quote, means, holds in (
-             (553, "they assign a reputation score of 0.0 to P5", f"every honest score of a flipper ends below {NOTHING}",
+             (553, "they assign a reputation score of 0.0 to P5",
+              f"every honest score of a flipper ends below {NOTHING}",
               lambda flipped, clean: score_of_flippers(flipped).max() < NOTHING),
              (538, "[...] being rapidly identified as malicious",
               "at the first calibration the honest score a flipper below each other", told_apart(0)),
