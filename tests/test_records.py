@@ -73,6 +73,9 @@ def test_every_standalone_run_has_the_options_of_its_place():
         alone = "standalone+augmented" if run.options.augment else "standalone"
         assert run.alone().path.split("/")[-1] == f"{alone}.seed0.json"
         assert run.method != "standalone" or run == run.alone()
+    for run in experiments.runs_of("cifar10-cnn-augmented", "paper"):
+        assert run.alone().variant == "augmented-lr0.1" and run.alone().options.lr == run.options.lr == 0.1
+        assert run.alone().options.augment and run.alone().options.normalisation == "mean"
 
 
 def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):

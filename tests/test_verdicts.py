@@ -152,6 +152,28 @@ def test_free_riders_are_judged_by_who_flips(tmp_path):
     assert counted[falls] == "1/2"  # 0 to 0.2, not on to 1.0
 
 
+def test_those_with_augmented_images_are_judged_among_themselves(tmp_path):
+    """CYCle is ahead of VPDL where images are augmented and behind where not; a plain run is no case for the first."""
+    stays, falls = np.full((5, 5), 0.5), np.full((5, 5), 0.5)
+    falls[:, 0] = 0.4  # a fifth less than at the first calibration
+    for variant, last, ours in (("", falls, 1), ("augmented", stays, 3)):
+        scores = [{"round": 0, "matrix": stays.tolist()}, {"round": 5, "matrix": last.tolist()}]
+        write(tmp_path, "augmentation", [ours] * 5, variant=variant, reputation=scores)
+        write(tmp_path, "augmentation", [2] * 5, "vpdl", variant)
+    clean, flip = "augmented", "augmented-flip1.0x1"
+    write(tmp_path, "free-riders-augmented", [2] * 5, variant=clean, split="homogeneous", reputation=scores)
+    scores[0]["matrix"] = np.eye(5)[::-1].tolist()  # only P1, of the honest, thinks anything of P5, and P2 of P4 ...
+    write(tmp_path, "free-riders-augmented", [2] * 5, variant=flip, split="homogeneous", reputation=scores)
+    stay = "(0.6, 1): P1's mean score is similar at the first and the last calibration"
+    apart = "at the first calibration the honest score a flipper below each other"
+    for what, held in (("larger MCG than VPDL", [False, True]), (stay, [False, True])):
+        for name, expected in zip((what, f"with augmented images: {what}"), held, strict=True):
+            assert [answer for _, answer in cases(tmp_path, name)] == [expected], name
+    # 1/4 of the honest think something of the flipper; of the 12 scores among the honest 2 are 1
+    assert [answer for _, answer in cases(tmp_path, f"with augmented images: {apart}")] == [False]
+    assert cases(tmp_path, apart) == []
+
+
 def test_the_grid_of_thresholds(tmp_path):
     """MCG rises with tau_max by construction and does not depend on tau_opt."""
     for variant in ("", *(name for name in experiments.TAUS if name != "tau0.25-0.75")):
