@@ -87,6 +87,10 @@ def _best_loses(trial):
     return trial.report.gains[trial.record["standalone"].index(max(trial.record["standalone"]))] < 0
 
 
+def _saves_a_third_to_a_half(trial):
+    return 0.35 <= trial.saved <= 0.5
+
+
 def _honest_gain(flipped, clean):
     return min(flipped.report.gains[honest(flipped)]) > 0
 
@@ -130,6 +134,8 @@ def otherwise(chapter: str, experiment: str, variant: str, how: str) -> tuple[Se
         (1052, "since P1 holds 60% of the data, its reputation remains consistent",
          "(0.6, 1): P1's mean score is similar at the first and the last calibration",
          each((cycle,), rich_stay(1), ("imbalanced-0.6-1",))),
+        (993, "a 35-50% reduction in encrypted communication", "35 to 50 % of the answers are not sent",
+         each((cycle,), _saves_a_third_to_a_half)),
     )  # fmt: skip
     return tuple(
         Sentence(chapter, line, quote, f"{how}: {means}", (experiment,), check) for line, quote, means, check in checks
@@ -211,7 +217,7 @@ SENTENCES = (
              "smaller mean CGS than each other method", TEN_SPLITS,
              on_average("cycle", ("fedavg", "vpdl", *FAIR), lambda a, b: mean_spread(a) < mean_spread(b), 10)),
     Sentence("cifar", 993, "a 35-50% reduction in encrypted communication", "35 to 50 % of the answers are not sent",
-             (*TEN_SPLITS, *BY_NUMBER), each(("cycle",), lambda trial: 0.35 <= trial.saved <= 0.5)),
+             (*TEN_SPLITS, *BY_NUMBER), each(("cycle",), _saves_a_third_to_a_half)),
     Sentence("cifar", 983, "substantially lower per-round cryptographic overhead",
              "at least 35 % of the answers are not sent", (*TEN_SPLITS, *BY_NUMBER),
              each(("cycle",), lambda trial: trial.saved >= 0.35)),
