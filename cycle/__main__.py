@@ -55,9 +55,10 @@ def keep_freed_memory() -> None:
 
 def list_experiments(arguments) -> None:
     print(tables.coverage().to_string(index=False))
-    print("\nMethods and splits of each, for --methods and --splits:")
+    print("\nMethods, splits and variants of each, for --methods, --splits and --variants:")
     for name, experiment in experiments.EXPERIMENTS.items():
-        print(f"  {name:24} {','.join(experiment.methods)}  {','.join(experiment.splits)}")
+        variants = ",".join(variant or experiments.UNCHANGED for variant in experiment.variants)
+        print(f"  {name:24} {','.join(experiment.methods)}  {','.join(experiment.splits)}  {variants}")
     print("\nAt the paper's own 1.35 hours a run on one A100, one seed of profile `paper` takes (estimated, not run):")
     for name in experiments.EXPERIMENTS:
         print(f"  {name:22} {experiments.estimated_gpu_hours(name):4.0f} h")
@@ -70,9 +71,8 @@ def run(arguments) -> None:
     keep_freed_memory()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    selected = experiments.runs_of(
-        arguments.name, arguments.profile, arguments.seed, arguments.methods, arguments.splits
-    )
+    chosen = arguments.methods, arguments.splits, arguments.variants
+    selected = experiments.runs_of(arguments.name, arguments.profile, arguments.seed, *chosen)
     if arguments.privacy:
         selected = {run.path: run for run in (runs.with_privacy(run, arguments.privacy) for run in selected)}.values()
     device = ranks.join()
@@ -124,6 +124,7 @@ def parser() -> argparse.ArgumentParser:
     verb.add_argument("--device", type=_device, help="cuda, cuda:1, cpu, ... (default: CUDA where there is one)")
     verb.add_argument("--methods", type=_names, help="only these, with commas, e.g. standalone,cycle")
     verb.add_argument("--splits", type=_names, help="only these, with commas, e.g. homogeneous,imbalanced-0.6-1")
+    verb.add_argument("--variants", type=_names, help="only these, with commas, e.g. unchanged,per-peer (see `list`)")
     verb.add_argument(
         "--privacy", choices=("plain", "fhe"), help="how answers travel (default: as the experiment says)"
     )

@@ -7,6 +7,7 @@ from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.runs import AUGMENTED, PRINTED_RATE, PROFILES, Run
 
+UNCHANGED = "unchanged"  # what the variant without a name is called on the command line
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix E)
 
 
@@ -292,8 +293,11 @@ def _chosen(asked, known, what):
     return tuple(name for name in known if name in asked)
 
 
-def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=None) -> Iterator[Run]:
-    """All runs of an experiment at a profile; standalone first, since every gain needs it."""
+def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=None, variants=None) -> Iterator[Run]:
+    """All runs of an experiment at a profile; standalone first, since every gain needs it.
+
+    The variant without a name is asked for as `unchanged`.
+    """
     if name not in EXPERIMENTS:
         raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
     if profile not in PROFILES:
@@ -303,11 +307,13 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
     dataset, images = scale.data.get(experiment.dataset, (experiment.dataset, None))
     augmented = dataset != "digits" and (model in ("resnet18", "efficientnet_b0") or dataset == "cifar100")
     settings = {field.name for field in fields(Options)}
+    named = {variant or UNCHANGED: (variant, changes) for variant, changes in experiment.variants.items()}
+    wanted = [named[variant] for variant in _chosen(variants, tuple(named), "variants")]
     for n in experiment.n:
         for split in _chosen(splits, experiment.splits, "splits"):
             for seed in seeds:
                 for method in _chosen(methods, experiment.methods, "methods"):
-                    for variant, changes in experiment.variants.items():
+                    for variant, changes in wanted:
                         if method not in changes.get("methods", experiment.methods):
                             continue
                         changed = {key: value for key, value in changes.items() if key in settings}

@@ -36,6 +36,7 @@ def command_of(run: Run, experiment: str) -> str:
     if Path(sys.argv[0]).parts[-2:] == ("cycle", "__main__.py"):
         return " ".join(["python -m cycle", *sys.argv[1:]])
     chosen = f"--profile {run.profile} --seed {run.seed} --methods {run.method} --splits {run.split}"
+    chosen += f" --variants {run.variant}" if run.variant else ""
     return f"python -m cycle run {experiment} {chosen}"
 
 

@@ -14,7 +14,7 @@ def fill(name: str, profile: str = "paper", seeds=(0,), results=RESULTS, show=No
 
     `results` is a directory that outlives the session (on Colab a mounted Drive): finished runs are there as records
     and are not run again, an interrupted one goes on from the last round that was saved. `chosen` are the methods,
-    splits and device as of the command line; `show(table, done, needed)` replaces the display in the notebook.
+    splits, variants and device as of the command line; `show(table, done, needed)` replaces the notebook's display.
     """
     results, device = Path(results), chosen.pop("device", None)
     needed = list(runs_of(name, profile, seeds, **chosen))

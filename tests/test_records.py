@@ -117,6 +117,17 @@ def test_every_experiment_can_be_named_and_read():
             assert paths and len(set(paths)) == len(paths)
 
 
+def test_variants_are_chosen_by_name():
+    """Asked for one by one, or as `unchanged` the one without a name, they are all runs of the experiment."""
+    for name, experiment in experiments.EXPERIMENTS.items():
+        asked = [variant or "unchanged" for variant in experiment.variants]
+        one_by_one = {variant: list(experiments.runs_of(name, variants=[variant])) for variant in asked}
+        for variant, found in one_by_one.items():
+            assert {run.variant or "unchanged" for run in found} <= {variant}
+        every = [run.path for run in experiments.runs_of(name)]
+        assert sorted(run.path for found in one_by_one.values() for run in found) == sorted(every)
+
+
 @pytest.mark.parametrize(
     "arguments, named",
     [
@@ -124,6 +135,7 @@ def test_every_experiment_can_be_named_and_read():
         (("cifar10-cnn", "huge"), "profile must be one of"),
         (("cifar10-cnn", "smoke", (0,), ["sgd"]), "methods must be among"),
         (("cifar10-cnn", "smoke", (0,), None, ["half"]), "splits must be among"),
+        (("tau", "smoke", (0,), None, None, ["tau9"]), "variants must be among unchanged, tau"),
     ],
 )
 def test_refuses_unknown_names(arguments, named):
