@@ -8,7 +8,7 @@ import pandas as pd
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from cycle import plots, records, tables
+from cycle import paper, plots, records, tables
 from cycle.plots import COLOURS
 from cycle.records import RESULTS
 
@@ -27,6 +27,27 @@ def gains(name: str, profile: str, methods=None, results: Path = RESULTS) -> pd.
         for (n, split, method), found in groups.items()
     ]
     return pd.DataFrame(rows)
+
+
+def alone_by_size(names, profile: str, seed: int = 0, results: Path = RESULTS) -> pd.DataFrame:
+    """Everybody's amount of data and accuracy alone, beside the value printed for the first of these experiments.
+
+    Without Dirichlet splits: where classes are missing, the amount of data does not decide.
+    """
+    rows = {}
+    for name in names:
+        for run, record in records.read(name, profile, (seed,), results):
+            if run.method == "standalone" and not run.split.startswith("dirichlet"):
+                for who, images, accuracy in zip(plots.names(run.n), record["sizes"], record["accuracy"], strict=True):
+                    rows[run.path, who] = {
+                        "split": run.split,
+                        "participant": who,
+                        "variant": run.variant,
+                        "images": images,
+                        "accuracy": accuracy,
+                        "printed": paper.metric(names[0], "standalone", run.split, run.n, who),
+                    }
+    return pd.DataFrame(rows.values())
 
 
 def gain_panels(frame: pd.DataFrame, columns: int = 3) -> Figure:

@@ -9,6 +9,7 @@ import pytest
 from cycle import diagrams, experiments, figures, tables
 
 ALONE = [50.0, 40.0, 41.0, 42.0, 43.0]
+SIZES = [6000, 1000, 1000, 1000, 1000]
 
 
 def write(results, name, method, gains, split="homogeneous", variant="", seed=0):
@@ -21,6 +22,7 @@ def write(results, name, method, gains, split="homogeneous", variant="", seed=0)
         "options": {},
         "standalone": ALONE,
         "accuracy": np.add(ALONE, gains).tolist(),
+        "sizes": SIZES,
         "messages": {"sent": 40, "possible": 100},
         "seconds": 60.0,
         "reputation": [{"round": 5 * t, "matrix": matrix.tolist()} for t, matrix in enumerate(matrices)],
@@ -46,6 +48,20 @@ def test_gains_are_means_over_seeds(tmp_path):
     assert len(figures.gains("cifar10-cnn", "laptop", ("vpdl",), tmp_path)) == 1
     panel = figures.gain_panels(frame.reset_index()).axes[0]
     assert sorted(bar.get_height() for bar in panel.patches) == [0] * 4 + [1] * 5 + [2]
+
+
+def test_accuracy_alone_stands_beside_the_printed_one(tmp_path):
+    """A run of two experiments counts once, other methods, seeds and Dirichlet splits not at all."""
+    for split in ("imbalanced-0.6-1", "dirichlet-0.5"):
+        write(tmp_path, "cifar10-cnn", "standalone", [0] * 5, split)
+    write(tmp_path, "cifar10-cnn", "vpdl", [9] * 5, "imbalanced-0.6-1")
+    write(tmp_path, "cifar10-cnn", "standalone", [9] * 5, "imbalanced-0.6-1", seed=1)
+    write(tmp_path, "augmentation", "standalone", [1] * 5, "imbalanced-0.6-1", "augmented")
+    frame = figures.alone_by_size(("cifar10-cnn", "augmentation"), "laptop", results=tmp_path)
+    assert frame["images"].tolist() == 2 * SIZES and set(frame["split"]) == {"imbalanced-0.6-1"}
+    assert frame["accuracy"].tolist() == ALONE + [value + 1 for value in ALONE]
+    assert frame["variant"].tolist() == 5 * [""] + 5 * ["augmented"]
+    assert frame["printed"].tolist()[0] == frame["printed"].tolist()[5] == 74.23  # of P1, CNN half
 
 
 def test_the_average_row_is_the_mean_over_scorers_and_calibrations(tmp_path):
