@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cycle import metrics, records
+from cycle import metrics, records, reputation
 from cycle.metrics import FairnessReport
 from cycle.records import RESULTS
 
@@ -43,6 +43,10 @@ class Trial:
         np.fill_diagonal(matrix, np.nan)
         return matrix
 
+    def scores(self, calibration: int) -> np.ndarray:
+        """r~[scorer, scored] found at one calibration, before the momentum: what the paper's heatmaps show (L502)."""
+        return scores_of(self.record)[calibration]
+
     @property
     def weight(self) -> float:
         """Expected weight of a peer's answer, mean over rounds and pairs (VPDL's is 1): score times chance to be sent.
@@ -56,8 +60,8 @@ class Trial:
         return sum(total) / lengths.sum()
 
     def received(self, calibration: int) -> np.ndarray:
-        """Each participant's reputation, averaged over those who score it."""
-        return np.nanmean(self.reputation(calibration), axis=0)
+        """Each participant's score at one calibration, averaged over those who score it."""
+        return np.nanmean(self.scores(calibration), axis=0)
 
     def __str__(self) -> str:
         model, n, split, seed = self.setting
@@ -65,6 +69,13 @@ class Trial:
 
 
 Check = Callable[[list[Trial]], list[Case]]
+
+
+def scores_of(record: dict) -> np.ndarray:
+    """r~[calibration, scorer, scored] of a record of CYCle, the diagonal NaN."""
+    matrices = [entry["matrix"] for entry in record["reputation"]]
+    found = reputation.fresh_scores(matrices, record["options"]["alpha"])
+    return np.where(np.eye(found.shape[1], dtype=bool), np.nan, found)
 
 
 def trials(experiments, profile: str, results: Path = RESULTS) -> list[Trial]:
@@ -154,14 +165,14 @@ def rich_score_higher(first: int) -> Callable[[Trial], bool]:
     """At the first calibration each of the others scores the first participants, who hold most data, above the rest."""
 
     def holds(trial):
-        others = trial.reputation(0)[first:]
+        others = trial.scores(0)[first:]
         return np.all(others[:, :first].mean(axis=1) > np.nanmean(others[:, first:], axis=1))
 
     return holds
 
 
 def rich_rise_poor_fall(first: int) -> Callable[[Trial], bool]:
-    """From first to last calibration the first participants' mean reputation rises and that of the others falls."""
+    """From first to last calibration the first participants' mean score rises and that of the others falls."""
 
     def holds(trial):
         change = trial.received(-1) - trial.received(0)
@@ -171,7 +182,7 @@ def rich_rise_poor_fall(first: int) -> Callable[[Trial], bool]:
 
 
 def rich_stay(first: int) -> Callable[[Trial], bool]:
-    """The first participants' mean reputation is similar at the first and at the last calibration."""
+    """The first participants' mean score is similar at the first and at the last calibration."""
 
     def holds(trial):
         return similar(trial.received(-1)[:first].mean(), trial.received(0)[:first].mean())
@@ -180,7 +191,7 @@ def rich_stay(first: int) -> Callable[[Trial], bool]:
 
 
 def equals_converge(first: int) -> Callable[[Trial], bool]:
-    """The reputations of the others, who hold equal shares, are closer together at the last calibration."""
+    """The scores of the others, who hold equal shares, are closer together at the last calibration."""
 
     def holds(trial):
         return np.ptp(trial.received(-1)[first:]) < np.ptp(trial.received(0)[first:])
@@ -189,12 +200,12 @@ def equals_converge(first: int) -> Callable[[Trial], bool]:
 
 
 def scores_fall(trial: Trial) -> bool:
-    """The mean reputation is lower at the last calibration than at the first."""
-    return np.nanmean(trial.reputation(-1)) < np.nanmean(trial.reputation(0))
+    """The mean score is lower at the last calibration than at the first."""
+    return np.nanmean(trial.scores(-1)) < np.nanmean(trial.scores(0))
 
 
 def scores_follow_sizes(trial: Trial) -> bool:
-    """Averaged over all calibrations, participants with more data have the higher reputation (Pearson above 0)."""
+    """Averaged over all calibrations, participants with more data have the higher score (Pearson above 0)."""
     calibrations = range(len(trial.record["reputation"]))
     received = np.mean([trial.received(number) for number in calibrations], axis=0)
     return metrics.pearson(trial.record["sizes"], received)[0] > 0

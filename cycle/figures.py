@@ -8,7 +8,7 @@ import pandas as pd
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from cycle import paper, plots, records, tables
+from cycle import evidence, paper, plots, records, tables
 from cycle.plots import COLOURS
 from cycle.records import RESULTS
 
@@ -70,11 +70,9 @@ def gain_panels(frame: pd.DataFrame, columns: int = 3) -> Figure:
 
 
 def reputation_matrix(record: dict, calibration: int) -> np.ndarray:
-    """r[scorer, scored] at a calibration, and below it, as in the paper, the mean over scorers and calibrations."""
-    matrices = np.array([entry["matrix"] for entry in record["reputation"]])
-    for matrix in matrices:
-        np.fill_diagonal(matrix, np.nan)
-    return np.vstack([matrices[calibration], np.nanmean(matrices, axis=(0, 1))])
+    """Scores [scorer, scored] as found at a calibration (L502), and below the mean over scorers and calibrations."""
+    scores = evidence.scores_of(record)
+    return np.vstack([scores[calibration], np.nanmean(scores, axis=(0, 1))])
 
 
 def reputation_heatmaps(record: dict, calibrations) -> Figure:

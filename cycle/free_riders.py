@@ -49,18 +49,18 @@ def flippers_gain_least(found: list[Trial]) -> list[Case]:
 
 def score_of_flippers(trial: Trial, calibration: int = -1) -> np.ndarray:
     """What the honest think of those who flip labels, at one calibration (-1: the last)."""
-    return trial.reputation(calibration)[np.ix_(honest(trial), list(flippers(trial)))]
+    return trial.scores(calibration)[np.ix_(honest(trial), list(flippers(trial)))]
 
 
 def score_among_honest(trial: Trial, calibration: int = -1) -> np.ndarray:
     """... and of each other."""
-    scores = trial.reputation(calibration)[np.ix_(honest(trial), honest(trial))]
+    scores = trial.scores(calibration)[np.ix_(honest(trial), honest(trial))]
     return scores[np.isfinite(scores)]
 
 
 def score_by_flippers(trial: Trial) -> np.ndarray:
     """... and what these think of the honest."""
-    return trial.reputation(-1)[np.ix_(list(flippers(trial)), honest(trial))]
+    return trial.scores(-1)[np.ix_(list(flippers(trial)), honest(trial))]
 
 
 def told_apart(calibration: int) -> Callable[[Trial, Trial], bool]:
@@ -71,7 +71,7 @@ def told_apart(calibration: int) -> Callable[[Trial, Trial], bool]:
 
 
 def falls_with_rate(found: list[Trial]) -> list[Case]:
-    """The flippers' mean reputation, over all calibrations, falls from each flip rate to the next, from 0 on."""
+    """The flippers' mean score, over all calibrations, falls from each flip rate to the next, from 0 on."""
 
     def standing(trial, who):
         series = [trial.received(number) for number in range(len(trial.record["reputation"]))]

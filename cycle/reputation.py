@@ -39,6 +39,15 @@ def update(previous, fresh, alpha: float = 0.5):
     return fresh if previous is None else alpha * previous + (1 - alpha) * fresh
 
 
+def fresh_scores(reputations, alpha: float = 0.5) -> np.ndarray:
+    """The scores r~ that `update` made this series of reputations of, one for each calibration: its inverse."""
+    if not 0 <= alpha < 1:
+        raise ValueError(f"alpha must be in [0, 1) for the scores to be recovered, got {alpha}")
+    reputations = np.asarray(reputations, dtype=float)
+    later = (reputations[1:] - alpha * reputations[:-1]) / (1 - alpha)
+    return np.concatenate([reputations[:1], np.clip(later, 0, 1)])  # rounding may leave the interval
+
+
 def alignment_softmax(alignment, neighbours, beta: float = 15.0) -> np.ndarray:
     """Gossip form: w_ij proportional to exp(beta s_ij) over i's neighbours; zero elsewhere and on the diagonal."""
     alignment, neighbours = np.asarray(alignment, dtype=float), np.asarray(neighbours, dtype=bool)

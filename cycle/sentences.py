@@ -61,6 +61,11 @@ class Sentence:
     experiments: tuple[str, ...]
     check: Check
     share: float = 1.0  # of the cases that the sentence itself claims: "most" is a half, "occasionally" any
+    how: str = ""  # if judged once more, on runs trained in a way that the paper does not print or not name: in which
+
+    @property
+    def checked(self) -> str:
+        return f"{self.how}: {self.means}" if self.how else self.means
 
 
 def _more(one, other):
@@ -138,7 +143,7 @@ def otherwise(chapter: str, experiment: str, variant: str, how: str) -> tuple[Se
          each((cycle,), _saves_a_third_to_a_half)),
     )  # fmt: skip
     return tuple(
-        Sentence(chapter, line, quote, f"{how}: {means}", (experiment,), check) for line, quote, means, check in checks
+        Sentence(chapter, line, quote, means, (experiment,), check, how=how) for line, quote, means, check in checks
     )
 
 
@@ -254,13 +259,13 @@ SENTENCES = (
              f"every honest score of a flipper ends below {NOTHING}", RIDERS,
              rates(lambda flipped, clean: score_of_flippers(flipped).max() < NOTHING)),
     Sentence("free-riders", 538, "Higher flip rates lead to P5 being rapidly identified as malicious",
-             "the flippers' reputation, mean over all calibrations, falls from each rate to the next", RIDERS,
+             "the flippers' score, mean over all calibrations, falls from each rate to the next", RIDERS,
              falls_with_rate),
     Sentence("free-riders", 538, "[...] being rapidly identified as malicious",
              "at the first calibration the honest score a flipper below each other", RIDERS, rates(told_apart(0))),
     Sentence("free-riders", 538, "[the column of P5 ends below the others']", "the same at the last calibration",
              RIDERS, rates(told_apart(-1))),
-    *(Sentence("free-riders", line, quote, f"with augmented images: {means}", ("free-riders-augmented",), rates(holds))
+    *(Sentence("free-riders", line, quote, means, ("free-riders-augmented",), rates(holds), how="with augmented images")
       for line, quote, means, holds in (
              (553, "they assign a reputation score of 0.0 to P5",
               f"every honest score of a flipper ends below {NOTHING}",

@@ -11,6 +11,7 @@ from cycle.sentences import SENTENCES
 PROFILES = ("laptop", "paper")
 VERDICTS = ["reproduced", "partly", "not reproduced", "undecided", "not run"]
 STAND_IN = "laptop, synthetic stand-in"
+AGAIN = ", in another setting"
 
 
 def weigh(cases: list, share: float) -> str:
@@ -38,7 +39,8 @@ def verdicts(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFram
                     "chapter": sentence.chapter,
                     "line": f"L{sentence.line}",
                     "the paper": sentence.quote,
-                    "checked": sentence.means,
+                    "checked": sentence.checked,
+                    "how": sentence.how,
                     "profile": profile,
                     "cases": len(decided),
                     "in favour": len(decided) - len(against),
@@ -65,12 +67,13 @@ def board(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFrame:
 def counts(results: Path = RESULTS) -> pd.DataFrame:
     """How many sentences have which verdict, by profile, and how many of these rest on a single case.
 
-    What was judged on a drawn stand-in for medical images stands in a row of its own.
+    What was judged once more in another setting, or on a drawn stand-in for medical images, has rows of its own.
     """
     frame = verdicts(results)
     drawn = (frame["chapter"] == "fed-isic") & (frame["profile"] == "laptop")
     frame["profile"] = frame["profile"].mask(drawn, STAND_IN)
-    rows = [*PROFILES, STAND_IN]
+    frame["profile"] = frame["profile"].mask(frame["how"] != "", frame["profile"] + AGAIN)
+    rows = [*PROFILES, *(profile + AGAIN for profile in PROFILES), STAND_IN]
     table = pd.crosstab(frame["profile"], frame["verdict"]).reindex(index=rows, columns=VERDICTS, fill_value=0)
     single = frame[frame["cases"] == 1].groupby("profile").size().reindex(rows, fill_value=0)
     return table.assign(**{"on one case": single}).rename_axis(columns=None).reset_index()

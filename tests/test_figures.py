@@ -16,10 +16,11 @@ def write(results, name, method, gains, split="homogeneous", variant="", seed=0)
     run = next(
         run for run in experiments.runs_of(name, "laptop", (seed,), (method,), (split,)) if run.variant == variant
     )
-    matrices = np.random.default_rng(seed).uniform(size=(3, 5, 5))
+    scores = np.random.default_rng(seed).uniform(size=(3, 5, 5))
+    matrices = [scores[0], (scores[0] + scores[1]) / 2, (scores[0] + scores[1]) / 4 + scores[2] / 2]  # r, alpha = 0.5
     record = {
         "seed": seed,
-        "options": {},
+        "options": {"alpha": 0.5},
         "standalone": ALONE,
         "accuracy": np.add(ALONE, gains).tolist(),
         "sizes": SIZES,
@@ -66,13 +67,13 @@ def test_accuracy_alone_stands_beside_the_printed_one(tmp_path):
 
 def test_the_average_row_is_the_mean_over_scorers_and_calibrations(tmp_path):
     record = write(tmp_path, "cifar10-cnn", "cycle", [1] * 5)
-    matrices = np.array([entry["matrix"] for entry in record["reputation"]])
+    scores = np.random.default_rng(0).uniform(size=(3, 5, 5))  # as in `write`
     shown = figures.reputation_matrix(record, 1)
     assert shown.shape == (6, 5)
     for scored in range(5):
         others = [n for n in range(5) if n != scored]
-        assert shown[-1, scored] == pytest.approx(matrices[:, others, scored].mean())
-        assert np.array_equal(shown[others, scored], matrices[1, others, scored])
+        assert shown[-1, scored] == pytest.approx(scores[:, others, scored].mean())
+        assert shown[others, scored] == pytest.approx(scores[1, others, scored])
     assert figures.first_middle_last(record) == [0, 1, 2]
     titles = [ax.get_title() for ax in figures.reputation_heatmaps(record, [0, 2]).axes]
     assert titles == ["round 0", "round 10"]

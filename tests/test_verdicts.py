@@ -79,7 +79,7 @@ def test_every_claim_names_existing_experiments_and_a_chapter():
 
 
 def cases(results, what):
-    claim = next(claim for claim in SENTENCES if claim.means == what)
+    claim = next(claim for claim in SENTENCES if claim.checked == what)
     return claim.check(evidence.trials(claim.experiments, "laptop", results))
 
 
@@ -123,9 +123,9 @@ def test_what_may_occasionally_happen_must_happen_once(tmp_path):
 
 
 def test_free_riders_are_judged_by_who_flips(tmp_path):
-    """P5 flips; at the last calibration the honest give it 0, it gives them 0.5."""
+    """P5 flips; at the last calibration the honest score it 0, it scores them 0.5. Its reputation is the mean, 0.25."""
     matrix = np.full((5, 5), 0.5)
-    matrix[:, 4] = 0
+    matrix[:, 4] = 0.25
     scores = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}, {"round": 5, "matrix": matrix.tolist()}]
     clean = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}]
     write(tmp_path, "free-riders", [2] * 5, split="homogeneous", reputation=clean)
@@ -148,14 +148,14 @@ def test_free_riders_are_judged_by_who_flips(tmp_path):
     assert counted["the same, gains against training alone on the labels at hand"] == "1/2"  # -2 at 0.2, +10 at 1.0
     assert counted["the same at the last calibration"] == "2/2"
     assert counted["at the first calibration the honest score a flipper below each other"] == "0/2"
-    falls = "the flippers' reputation, mean over all calibrations, falls from each rate to the next"
+    falls = "the flippers' score, mean over all calibrations, falls from each rate to the next"
     assert counted[falls] == "1/2"  # 0 to 0.2, not on to 1.0
 
 
 def test_those_with_augmented_images_are_judged_among_themselves(tmp_path):
     """CYCle is ahead of VPDL where images are augmented and behind where not; a plain run is no case for the first."""
     stays, falls = np.full((5, 5), 0.5), np.full((5, 5), 0.5)
-    falls[:, 0] = 0.4  # a fifth less than at the first calibration
+    falls[:, 0] = 0.45  # its score, 0.4, is a fifth less than at the first calibration
     for variant, last, ours in (("", falls, 1), ("augmented", stays, 3)):
         scores = [{"round": 0, "matrix": stays.tolist()}, {"round": 5, "matrix": last.tolist()}]
         write(tmp_path, "augmentation", [ours] * 5, variant=variant, reputation=scores)
@@ -200,9 +200,10 @@ def test_where_nothing_can_be_said_the_case_is_undecided(tmp_path):
         assert [held for _, held in evidence.each(("cycle",), lambda trial, held=answer: held)(found)] == [answer]
 
 
-def test_every_claim_is_counted_once_and_the_stand_in_apart():
-    counts = verdicts.counts().set_index("profile")
-    judged = counts.drop(columns="on one case").sum(axis=1)
+def test_every_claim_is_counted_once_and_what_was_judged_otherwise_apart():
+    judged = verdicts.counts().set_index("profile").drop(columns="on one case").sum(axis=1)
     drawn = sum(claim.chapter == "fed-isic" for claim in SENTENCES)
+    again = sum(claim.how != "" for claim in SENTENCES)
     assert judged[verdicts.STAND_IN] == drawn > 0
-    assert judged["laptop"] + drawn == judged["paper"] == len(SENTENCES)
+    assert judged["laptop" + verdicts.AGAIN] == judged["paper" + verdicts.AGAIN] == again > 0
+    assert judged["laptop"] + drawn + again == judged["paper"] + again == len(SENTENCES)
