@@ -9,7 +9,7 @@ from IPython.display import HTML
 from matplotlib.figure import Figure
 
 from cycle import evidence, paper, plots, records, tables
-from cycle.plots import COLOURS
+from cycle.plots import COLOURS, MARKERS
 from cycle.records import RESULTS
 
 
@@ -96,7 +96,8 @@ def radar(ax, accuracies: dict[str, np.ndarray]) -> None:
     """One closed line for each method around polar axes, one direction for each participant."""
     for method, values in accuracies.items():
         angles = np.linspace(0, 2 * np.pi, len(values), endpoint=False)
-        ax.plot(np.append(angles, angles[0]), np.append(values, values[0]), label=method, color=COLOURS.get(method))
+        look = {"color": COLOURS.get(method), "marker": MARKERS.get(method), "markersize": 4}
+        ax.plot(np.append(angles, angles[0]), np.append(values, values[0]), label=method, **look)
     ax.set_xticks(angles, plots.names(len(angles)))
     ax.tick_params(labelsize=8)
     ax.legend(loc="upper left", bbox_to_anchor=(1.05, 1))
@@ -116,9 +117,9 @@ def tradeoff_points(names, profile: str, results: Path = RESULTS) -> pd.DataFram
 def tradeoff(ax, points: pd.DataFrame) -> None:
     """MCG against CGS: one small dot a split, a large one for a method's mean; the lower right corner is the aim."""
     for method, group in points.groupby("method", sort=False):
-        colour = COLOURS.get(method)
-        ax.scatter(group["MCG"], group["CGS"], s=18, color=colour, alpha=0.6)
-        ax.scatter(group["MCG"].mean(), group["CGS"].mean(), s=110, color=colour, edgecolor="black", label=method)
+        look = {"color": COLOURS.get(method), "marker": MARKERS.get(method)}
+        ax.scatter(group["MCG"], group["CGS"], s=18, alpha=0.6, **look)
+        ax.scatter(group["MCG"].mean(), group["CGS"].mean(), s=110, edgecolor="black", label=method, **look)
     ax.set(xlabel="mean collaboration gain (points)", ylabel="spread (points)")
     ax.legend(ncols=2)
 

@@ -19,6 +19,7 @@ COLOURS = {"standalone": "#6e6e6e", "vpdl": "#0072b2", "cycle": "#d55e00", "feda
     "cffl": "#cc79a7", "rffl": "#e69f00", "cgsv": "#56b4e9", "gossip": "#0072b2", "cycle-gossip": "#d55e00",
     "echo": "#a0a0a0", "blank": "#f0e442",
 }  # fmt: skip
+MARKERS = {"standalone": "X", "vpdl": "s", "cycle": "o", "fedavg": "^", "cffl": "D", "rffl": "v", "cgsv": "P"}
 
 
 def style() -> None:
