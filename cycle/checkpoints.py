@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from cycle import datasets, distillation, models, participants, partition, runs
+from cycle import datasets, models, options, participants, partition, runs, training
 from cycle.files import write_atomically
 from cycle.methods import METHODS
 from cycle.ranks import Ranks
@@ -29,12 +29,11 @@ def warmup_key(run: Run, data_hash: str, device: torch.device) -> str:
     """Names what the local epochs depend on, code included: runs that share it on a machine share them bit for bit."""
     settings = run.settings()
     own = {name: value for name, value in settings["options"].items() if name not in COLLABORATION}
-    alone = settings | {"options": own, "method": "", "variant": ""}
+    alone = settings | {"options": own, "method": "", "variant": "", "alone_as": ""}
     alone |= {"data": data_hash, "torch": torch.__version__, "device": device.type, "layout": LAYOUT}
     alone |= {"threads": torch.get_num_threads()}
-    code = [
-        Path(module.__file__).read_text() for module in (datasets, distillation, models, participants, partition, runs)
-    ]
+    modules = (datasets, models, options, participants, partition, runs, training)
+    code = [Path(module.__file__).read_text() for module in modules]
     return hashlib.sha256("".join([json.dumps(alone, sort_keys=True), *code]).encode()).hexdigest()[:16]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from cycle.methods import METHODS
 from cycle.options import Options
-from cycle.runs import AUGMENTED, PRINTED_RATE, PROFILES, Run
+from cycle.runs import PROFILES, Run
 
 UNCHANGED = "unchanged"  # what the variant without a name is called on the command line
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix E)
@@ -24,7 +24,7 @@ class Experiment:
     n: tuple[int, ...] = (5,)
     models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # profile: (model, width) of its own
     # file name part: options to change; also `flips`, `local_start` (as of a method), `methods` (only for these;
-    # standalone changes only where it is named)
+    # standalone changes only where it is named), `alone` (the variant of standalone that gains are taken from)
     variants: dict[str, dict] = field(default_factory=lambda: {"": {}})
 
 
@@ -45,6 +45,8 @@ PRIVATE = ("vpdl", "cycle")
 GOSSIP = ("standalone", "gossip", "cycle-gossip")
 PRESET = {"lr": 0.015, "lr_decay": 0.977, "momentum": 0.0, "epochs_per_round": 3, "lr_every": 3}  # of CGSV's code
 SLIM = {"laptop": ("resnet18", 8)}
+AUGMENTED, PRINTED_RATE = "augmented", "augmented-lr0.1"  # variants in which everybody, also alone, trains otherwise
+OWN_T, OWN_T_PRINTED_RATE = "own-T5", "own-T5-lr0.1"
 BETAS = (0, 5, 35, 50, 100)  # and 15, the default
 TAUS = {f"tau{opt}-{top}": {"tau_opt": opt, "tau_max": top} for opt in (0.0, 0.25, 0.5) for top in (0.6, 0.75, 0.9)}
 
@@ -76,8 +78,35 @@ EXPERIMENTS = {
         methods=("standalone", *SERVER, *PRIVATE),
         model="cnn",
         variants={
-            PRINTED_RATE: {"augment": True, "lr": 0.1, "methods": ("standalone", *SERVER, *PRIVATE)},
-            f"{PRINTED_RATE}-per-peer": {"augment": True, "lr": 0.1, "normalisation": "per_peer", "methods": PRIVATE},
+            PRINTED_RATE: {
+                "augment": True,
+                "lr": 0.1,
+                "methods": ("standalone", *SERVER, *PRIVATE),
+                "alone": PRINTED_RATE,
+            },
+            f"{PRINTED_RATE}-per-peer": {
+                "augment": True,
+                "lr": 0.1,
+                "normalisation": "per_peer",
+                "methods": PRIVATE,
+                "alone": PRINTED_RATE,
+            },
+        },
+    ),
+    "own-temperature": Experiment(
+        "Cross-entropy at the temperature of the answers, as L156 defines it: CIFAR-10, CNN",
+        (),
+        ("imbalanced-0.6-1", "homogeneous"),
+        model="cnn",
+        variants={
+            "": {},
+            OWN_T: {"own_temperature": 5.0, "methods": ("standalone", *PRIVATE), "alone": OWN_T},
+            OWN_T_PRINTED_RATE: {
+                "own_temperature": 5.0,
+                "lr": 0.1,
+                "methods": ("standalone", *PRIVATE),
+                "alone": OWN_T_PRINTED_RATE,
+            },
         },
     ),
     "cifar10-cnn-per-peer": Experiment(
@@ -117,8 +146,13 @@ EXPERIMENTS = {
         model="cnn",
         variants={
             "": {},
-            AUGMENTED: {"augment": True, "methods": ("standalone", *PRIVATE)},
-            f"{AUGMENTED}-per-peer": {"augment": True, "normalisation": "per_peer", "methods": PRIVATE},
+            AUGMENTED: {"augment": True, "methods": ("standalone", *PRIVATE), "alone": AUGMENTED},
+            f"{AUGMENTED}-per-peer": {
+                "augment": True,
+                "normalisation": "per_peer",
+                "methods": PRIVATE,
+                "alone": AUGMENTED,
+            },
         },
     ),
     "baseline-presets": Experiment(
@@ -258,9 +292,9 @@ EXPERIMENTS = {
         ("homogeneous",),
         methods=("standalone", "cycle"),
         model="cnn",
-        variants={AUGMENTED: {"augment": True, "methods": ("standalone", "cycle")}}
+        variants={AUGMENTED: {"augment": True, "methods": ("standalone", "cycle"), "alone": AUGMENTED}}
         | {
-            f"{AUGMENTED}-{name}": flip | {"augment": True, "methods": ("cycle",)}
+            f"{AUGMENTED}-{name}": flip | {"augment": True, "methods": ("cycle",), "alone": AUGMENTED}
             for name, flip in _flips((4,)).items()
             if name
         },
@@ -323,7 +357,7 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
                             options = replace(options, local_epochs=0, rounds=options.epochs)
                         run = Run(
                             profile, dataset, model, method, split, n, seed, images, options, width,
-                            changes.get("flips", {}), variant,
+                            changes.get("flips", {}), variant, changes.get("alone", ""),
                         )  # fmt: skip
                         if method == "standalone" and not run.flips and method not in changes.get("methods", ()):
                             if variant:

@@ -155,7 +155,8 @@ def gradient(participant: Participant, epoch: int, options: Options) -> torch.Te
     rows = shuffled(participant, SCORE, epoch)[: options.score_samples]
     found = 0
     for part in rows.split(at_once(participant.images, GRAPH_PIXELS)):
-        loss = F.cross_entropy(model(participant.pixels(participant.images[part])), participant.labels[part])
+        logits = model(participant.pixels(participant.images[part]))
+        loss = F.cross_entropy(logits / options.own_temperature, participant.labels[part])
         found = found + vector(torch.autograd.grad(loss * len(part) / len(rows), list(model.parameters())))
     if not found.any() or not found.isfinite().all():
         log.warning("epoch %d: P%d sends a gradient that is zero or not finite", epoch, participant.index + 1)

@@ -25,6 +25,7 @@ class Options:
     weight_decay: float = 5e-4
     augment: bool = False  # crop with padding 4, flip, rotation up to 15 degrees
     temperature: float = 5.0  # T of the distillation loss
+    own_temperature: float = 1.0  # of the cross-entropy; L156 has the same T there
     lambda_0: float = 50.0  # weight of distillation against cross-entropy
     normalisation: str = "mean"  # "mean": lambda_0 is divided by N - 1; "per_peer": Algorithm 2 to the letter
     alpha: float = 0.5  # momentum of the reputation
@@ -46,7 +47,7 @@ class Options:
     participation: float = 1.0  # fraction of the participants drawn for each round
 
     def __post_init__(self):
-        positive = ("batch_size", "lr", "lr_decay", "lr_every", "temperature", "period", "score_samples",
+        positive = ("batch_size", "lr", "lr_decay", "lr_every", "temperature", "own_temperature", "period", "score_samples",
                     "epochs_per_round")  # fmt: skip
         for name in positive:
             if not getattr(self, name) > 0:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cycle.experiments import EXPERIMENTS, FLIP_RATES
-from cycle.runs import PRINTED_RATE, split_slug
+from cycle.experiments import EXPERIMENTS, FLIP_RATES, PRINTED_RATE
+from cycle.runs import split_slug
 
 DATA = Path(__file__).parent / "data"
 PRINTED = DATA / "paper_tables.csv"

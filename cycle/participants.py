@@ -148,7 +148,7 @@ def learn(participant: Participant, epoch: int, options: Options, answers=(), we
                 target = target + torch.where(usable, weight * log_q, 0)
                 total_weight = total_weight + torch.where(usable, weight, 0)
             logits = model(inputs)
-            loss = cross_entropy = F.cross_entropy(logits, participant.labels[rows])
+            loss = cross_entropy = F.cross_entropy(logits / options.own_temperature, participant.labels[rows])
             if answers:
                 distillation_loss = distillation.weighted_kl(logits, target, total_weight, temperature)
                 loss = cross_entropy + distillation_loss
@@ -176,7 +176,7 @@ def score(participant: Participant, epoch: int, options: Options, answers: dict)
         def gradient(loss, share=share):
             return models.vector(torch.autograd.grad(share * loss, parameters, retain_graph=True))
 
-        own = own + gradient(F.cross_entropy(logits, participant.labels[part]))
+        own = own + gradient(F.cross_entropy(logits / options.own_temperature, participant.labels[part]))
         for k, heard in answers.items():
             others[k] = others[k] + gradient(distillation.kl(logits, heard(inputs, part).clone(), options.temperature))
     for k, other in others.items():

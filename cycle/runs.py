@@ -11,9 +11,6 @@ from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.participants import Task
 
-# so begin the variants in which everybody, also alone, sees images that are augmented; with the printed learning rate
-AUGMENTED, PRINTED_RATE = "augmented", "augmented-lr0.1"
-
 
 @dataclass(frozen=True)
 class Run:
@@ -31,6 +28,7 @@ class Run:
     width: int | None = None
     flips: dict[int, float] = field(default_factory=dict)  # participant: rate of flipped labels
     variant: str = ""  # what sets this run apart within its experiment, for its file name
+    alone_as: str = ""  # the variant in which the same participants trained alone, if that changed too
 
     @property
     def path(self) -> str:
@@ -51,10 +49,11 @@ class Run:
     def alone(self) -> "Run":
         """The standalone run that gives the same participants their B_n (on clean labels, of the same images)."""
         profile = PROFILES[self.profile]
-        variant = next((name for name in (PRINTED_RATE, AUGMENTED) if self.variant.startswith(name)), "")
-        own = {"augment": self.options.augment} | ({"lr": self.options.lr} if variant else {})
+        own = {"augment": self.options.augment}
+        if self.alone_as:
+            own |= {name: getattr(self.options, name) for name in ("lr", "own_temperature")}
         plain = replace(profile.options, **profile.changes.get(self.model, {}) | own)
-        return replace(self, method="standalone", variant=variant, flips={}, options=plain)
+        return replace(self, method="standalone", variant=self.alone_as, flips={}, options=plain)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from cycle.evidence import (
     scores_follow_sizes,
     similar,
 )
+from cycle.experiments import AUGMENTED, PRINTED_RATE
 from cycle.free_riders import (
     falls_with_rate,
     flippers,
@@ -39,7 +40,6 @@ from cycle.free_riders import (
     score_of_flippers,
     told_apart,
 )
-from cycle.runs import AUGMENTED, PRINTED_RATE
 
 TABLES = ("cifar10-cnn", "cifar10-resnet")
 TEN_SPLITS = (*TABLES, "imbalance")
