@@ -39,6 +39,8 @@ def _threads(text: str) -> int:
 
 def _device(text: str) -> torch.device:
     try:
+        if torch.device(text).type not in ("cpu", "cuda"):  # seeds and resuming are written for these
+            raise ValueError("wants cpu or cuda")
         torch.ones(1, device=text).item()
     except Exception as error:  # each kind of device has its own way to say that it is not there
         raise argparse.ArgumentTypeError(f"{text!r} is not a device of this machine ({error})") from error
@@ -57,11 +59,14 @@ def list_experiments(arguments) -> None:
     print(tables.coverage().to_string(index=False))
     print("\nMethods, splits and variants of each, for --methods, --splits and --variants:")
     for name, experiment in experiments.EXPERIMENTS.items():
-        variants = ",".join(variant or experiments.UNCHANGED for variant in experiment.variants)
+        variants = ",".join(variant or runs.UNCHANGED for variant in experiment.variants)
         print(f"  {name:24} {','.join(experiment.methods)}  {','.join(experiment.splits)}  {variants}")
-    print("\nAt the paper's own 1.35 hours a run on one A100, one seed of profile `paper` takes (estimated, not run):")
+    hours = experiments.PAPER_HOURS_PER_RUN
+    print(
+        f"\nAt the paper's own {hours} hours a run on one A100, one seed of profile `paper` takes (estimated, not run):"
+    )
     for name in experiments.EXPERIMENTS:
-        print(f"  {name:22} {experiments.estimated_gpu_hours(name):4.0f} h")
+        print(f"  {name:22} {hours * len(list(experiments.runs_of(name, 'paper'))):4.0f} h")
     print("\nProfiles:")
     for name, profile in runs.PROFILES.items():
         print(f"  {name:7} {profile.about}")
@@ -75,8 +80,11 @@ def run(arguments) -> None:
     selected = experiments.runs_of(arguments.name, arguments.profile, arguments.seed, *chosen)
     if arguments.privacy:
         selected = {run.path: run for run in (runs.with_privacy(run, arguments.privacy) for run in selected)}.values()
+    selected = list(selected)
+    if not selected:
+        raise ValueError(f"methods, splits and variants leave no run of {arguments.name} (see `list`)")
     device = ranks.join()
-    for selected_run in list(selected):
+    for selected_run in selected:
         records.execute(selected_run, arguments.name, device=arguments.device or device)
     if ranks.leave():
         table(arguments)
@@ -133,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
     verb = verbs.add_parser("data", help="fetch a data set and verify it")
     verb.add_argument("name", metavar="NAME", choices=datasets.DATASETS, help=", ".join(datasets.DATASETS))
     verb.set_defaults(do=data)
-    verb = verbs.add_parser("bench", help="measure speed, as ratios within one run")
+    verb = verbs.add_parser("bench", help="measure speed, as ratios within one run, and what more participants cost")
     verb.add_argument("name", metavar="NAME", choices=BENCHMARKS, help=", ".join(BENCHMARKS))
     verb.add_argument("--json", action="store_true", help="one JSON object of plain numbers")
     verb.set_defaults(do=bench)

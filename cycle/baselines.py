@@ -107,7 +107,12 @@ def _local(participant: Participant, epoch: int, options: Options) -> tuple[torc
     before = _parameters(participant)
     for number in range(options.epochs_per_round):
         losses = learn(participant, options.epochs_per_round * epoch + number, options)
-    return losses, before, [a - b for a, b in zip(_parameters(participant), before, strict=True)]
+    update = [a - b for a, b in zip(_parameters(participant), before, strict=True)]
+    if not all(part.isfinite().all() for part in update):
+        raise FloatingPointError(
+            f"round {epoch}: the update of P{participant.index + 1} is not finite; lr {options.lr} may be too large"
+        )
+    return losses, before, update
 
 
 def _size(participant: Participant, fraction: float) -> int:

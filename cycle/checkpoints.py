@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from cycle import datasets, models, options, participants, partition, runs, training
-from cycle.files import write_atomically
+from cycle.files import cut_writes, write_atomically
 from cycle.methods import METHODS
 from cycle.ranks import Ranks
 from cycle.runs import Run
@@ -37,9 +37,9 @@ def warmup_key(run: Run, data_hash: str, device: torch.device) -> str:
     return hashlib.sha256("".join([json.dumps(alone, sort_keys=True), *code]).encode()).hexdigest()[:16]
 
 
-def _latest(paths, key: str) -> list[dict]:
-    """The parts of the latest epoch that was saved whole: one for each rank, the first rank's first."""
-    sets = {}
+def _latest(paths, key: str) -> tuple[list[dict], list[Path]]:
+    """The parts of the latest epoch that was saved whole, the first rank's first; and the files of all other epochs."""
+    sets, places = {}, {}
     for path in paths:
         try:
             part = torch.load(path, map_location="cpu", weights_only=False)
@@ -51,8 +51,12 @@ def _latest(paths, key: str) -> list[dict]:
             print(f"{path} was saved with other settings, data, device or torch: not used", file=sys.stderr)
         else:
             sets.setdefault(place, {})[part["rank"]] = part
+            places.setdefault(place, []).append(path)
     whole = [epoch_and_ranks for epoch_and_ranks, found in sets.items() if len(found) == epoch_and_ranks[1]]
-    return [part for _, part in sorted(sets[max(whole)].items())] if whole else []
+    if not whole:
+        return [], []
+    others = [path for place, found in places.items() if place != max(whole) for path in found]
+    return [part for _, part in sorted(sets[max(whole)].items())], others
 
 
 class Checkpoints:
@@ -79,11 +83,13 @@ class Checkpoints:
 
     def _read(self, paths, key: str) -> list[dict]:
         """What is saved whole under this key; what cannot be used is set aside, since it may be hours of work."""
-        saved = _latest(paths(), key)
+        saved, others = _latest(paths(), key)
         self.ranks.wait()  # until all have read what the first renames, or replaces when it goes on
         if self.ranks.first and not saved:
             for unused in list(paths()):
                 os.replace(unused, f"{unused}.unused")
+        for other in others if self.ranks.first else ():  # else the next save could push a part of `saved` out
+            other.unlink(missing_ok=True)
         self.ranks.wait()
         return saved
 
@@ -107,5 +113,5 @@ class Checkpoints:
         """The run is recorded; shared local epochs stay."""
         self.ranks.wait()
         if self.ranks.first:
-            for left in [*self._everybody(), *self.place.parent.glob(f".{self.place.name}.*")]:  # also cut writes
+            for left in [*self._everybody(), *cut_writes(self.place)]:
                 left.unlink(missing_ok=True)

@@ -1,13 +1,14 @@
 """The paper's tables and figures as data: which runs each needs, at which scale. A run is named by its settings."""
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
 from cycle.methods import METHODS
 from cycle.options import Options
-from cycle.runs import PROFILES, Run
+from cycle.runs import PROFILES, UNCHANGED, Run
 
-UNCHANGED = "unchanged"  # what the variant without a name is called on the command line
+OPTIONS = {field.name for field in fields(Options)}
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix E)
 
 
@@ -40,13 +41,19 @@ def _flips(participants):
     }
 
 
+def _everybody(alone, methods, **options):
+    """A variant in which everybody trains otherwise, also alone: gains are taken from that variant of standalone."""
+    return options | {"methods": methods, "alone": alone}
+
+
 SERVER = ("fedavg", "cffl", "rffl", "cgsv")
 PRIVATE = ("vpdl", "cycle")
 GOSSIP = ("standalone", "gossip", "cycle-gossip")
 PRESET = {"lr": 0.015, "lr_decay": 0.977, "momentum": 0.0, "epochs_per_round": 3, "lr_every": 3}  # of CGSV's code
 SLIM = {"laptop": ("resnet18", 8)}
 AUGMENTED, PRINTED_RATE = "augmented", "augmented-lr0.1"  # variants in which everybody, also alone, trains otherwise
-OWN_T, OWN_T_PRINTED_RATE = "own-T5", "own-T5-lr0.1"
+OWN_T, OWN_T_RATE = "own-T5", "own-T5-lr0.1"
+PER_PEER = {"normalisation": "per_peer"}  # lambda_0 for each peer
 BETAS = (0, 5, 35, 50, 100)  # and 15, the default
 TAUS = {f"tau{opt}-{top}": {"tau_opt": opt, "tau_max": top} for opt in (0.0, 0.25, 0.5) for top in (0.6, 0.75, 0.9)}
 
@@ -78,19 +85,8 @@ EXPERIMENTS = {
         methods=("standalone", *SERVER, *PRIVATE),
         model="cnn",
         variants={
-            PRINTED_RATE: {
-                "augment": True,
-                "lr": 0.1,
-                "methods": ("standalone", *SERVER, *PRIVATE),
-                "alone": PRINTED_RATE,
-            },
-            f"{PRINTED_RATE}-per-peer": {
-                "augment": True,
-                "lr": 0.1,
-                "normalisation": "per_peer",
-                "methods": PRIVATE,
-                "alone": PRINTED_RATE,
-            },
+            PRINTED_RATE: _everybody(PRINTED_RATE, ("standalone", *SERVER, *PRIVATE), augment=True, lr=0.1),
+            f"{PRINTED_RATE}-per-peer": _everybody(PRINTED_RATE, PRIVATE, augment=True, lr=0.1, **PER_PEER),
         },
     ),
     "own-temperature": Experiment(
@@ -100,13 +96,8 @@ EXPERIMENTS = {
         model="cnn",
         variants={
             "": {},
-            OWN_T: {"own_temperature": 5.0, "methods": ("standalone", *PRIVATE), "alone": OWN_T},
-            OWN_T_PRINTED_RATE: {
-                "own_temperature": 5.0,
-                "lr": 0.1,
-                "methods": ("standalone", *PRIVATE),
-                "alone": OWN_T_PRINTED_RATE,
-            },
+            OWN_T: _everybody(OWN_T, ("standalone", *PRIVATE), own_temperature=5.0),
+            OWN_T_RATE: _everybody(OWN_T_RATE, ("standalone", *PRIVATE), own_temperature=5.0, lr=0.1),
         },
     ),
     "cifar10-cnn-per-peer": Experiment(
@@ -114,7 +105,7 @@ EXPERIMENTS = {
         ("performance-study",),
         ("imbalanced-0.6-1", "homogeneous"),
         model="cnn",
-        variants={"": {}, "per-peer": {"normalisation": "per_peer", "methods": PRIVATE}},
+        variants={"": {}, "per-peer": PER_PEER | {"methods": PRIVATE}},
     ),
     "controls": Experiment(
         "Taught without peers, by one's former self or by a teacher that knows nothing: CIFAR-10, CNN",
@@ -146,13 +137,8 @@ EXPERIMENTS = {
         model="cnn",
         variants={
             "": {},
-            AUGMENTED: {"augment": True, "methods": ("standalone", *PRIVATE), "alone": AUGMENTED},
-            f"{AUGMENTED}-per-peer": {
-                "augment": True,
-                "normalisation": "per_peer",
-                "methods": PRIVATE,
-                "alone": AUGMENTED,
-            },
+            AUGMENTED: _everybody(AUGMENTED, ("standalone", *PRIVATE), augment=True),
+            f"{AUGMENTED}-per-peer": _everybody(AUGMENTED, PRIVATE, augment=True, **PER_PEER),
         },
     ),
     "baseline-presets": Experiment(
@@ -292,9 +278,9 @@ EXPERIMENTS = {
         ("homogeneous",),
         methods=("standalone", "cycle"),
         model="cnn",
-        variants={AUGMENTED: {"augment": True, "methods": ("standalone", "cycle"), "alone": AUGMENTED}}
+        variants={AUGMENTED: _everybody(AUGMENTED, ("standalone", "cycle"), augment=True)}
         | {
-            f"{AUGMENTED}-{name}": flip | {"augment": True, "methods": ("cycle",), "alone": AUGMENTED}
+            f"{AUGMENTED}-{name}": flip | _everybody(AUGMENTED, ("cycle",), augment=True)
             for name, flip in _flips((4,)).items()
             if name
         },
@@ -340,32 +326,24 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
     model, width = experiment.models.get(profile) or scale.models.get(experiment.model, (experiment.model, None))
     dataset, images = scale.data.get(experiment.dataset, (experiment.dataset, None))
     augmented = dataset != "digits" and (model in ("resnet18", "efficientnet_b0") or dataset == "cifar100")
-    settings = {field.name for field in fields(Options)}
-    named = {variant or UNCHANGED: (variant, changes) for variant, changes in experiment.variants.items()}
-    wanted = [named[variant] for variant in _chosen(variants, tuple(named), "variants")]
-    for n in experiment.n:
-        for split in _chosen(splits, experiment.splits, "splits"):
-            for seed in seeds:
-                for method in _chosen(methods, experiment.methods, "methods"):
-                    for variant, changes in wanted:
-                        if method not in changes.get("methods", experiment.methods):
-                            continue
-                        changed = {key: value for key, value in changes.items() if key in settings}
-                        changed = {"augment": augmented} | scale.changes.get(model, {}) | changed
-                        options = replace(scale.options, **changed)
-                        if not changes.get("local_start", METHODS[method].local_start):
-                            options = replace(options, local_epochs=0, rounds=options.epochs)
-                        run = Run(
-                            profile, dataset, model, method, split, n, seed, images, options, width,
-                            changes.get("flips", {}), variant, changes.get("alone", ""),
-                        )  # fmt: skip
-                        if method == "standalone" and not run.flips and method not in changes.get("methods", ()):
-                            if variant:
-                                continue
-                            run = run.alone()
-                        yield run
-
-
-def estimated_gpu_hours(name: str) -> float:
-    """What the `paper` profile would take on one A100, from the paper's own hours a run. Not measured here."""
-    return PAPER_HOURS_PER_RUN * len(list(runs_of(name, "paper")))
+    named = {variant or UNCHANGED: variant for variant in experiment.variants}
+    splits = _chosen(splits, experiment.splits, "splits")
+    methods = _chosen(methods, experiment.methods, "methods")
+    variants = _chosen(variants, tuple(named), "variants")
+    for n, split, seed, method, chosen in itertools.product(experiment.n, splits, seeds, methods, variants):
+        changes = experiment.variants[named[chosen]]
+        if method not in changes.get("methods", experiment.methods):
+            continue
+        changed = {key: value for key, value in changes.items() if key in OPTIONS}
+        options = replace(scale.options, **{"augment": augmented} | scale.changes.get(model, {}) | changed)
+        if not changes.get("local_start", METHODS[method].local_start):
+            options = replace(options, local_epochs=0, rounds=options.epochs)
+        run = Run(
+            profile, dataset, model, method, split, n, seed, images, options, width,
+            changes.get("flips", {}), named[chosen], changes.get("alone", ""),
+        )  # fmt: skip
+        if method == "standalone" and not run.flips and method not in changes.get("methods", ()):
+            if run.variant:
+                continue
+            run = run.alone()
+        yield run

@@ -130,7 +130,6 @@ def cifar(name: str) -> tuple[dict[str, np.ndarray], str]:
             return _read(path)
         except DataError as error:
             print(f"{error}; fetching it again", file=sys.stderr)
-            path.unlink()
     path.parent.mkdir(parents=True, exist_ok=True)
     reasons = []
     for source, fetch in SOURCES[name].items():

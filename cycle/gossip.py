@@ -9,9 +9,10 @@ import networkx as nx
 import numpy as np
 
 from cycle import reputation, sharing
+from cycle.options import CHOICES
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
-LINK_RULES = ("weight", "relative")
+LINK_RULES = CHOICES["link_rule"]
 
 
 def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:

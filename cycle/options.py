@@ -47,8 +47,8 @@ class Options:
     participation: float = 1.0  # fraction of the participants drawn for each round
 
     def __post_init__(self):
-        positive = ("batch_size", "lr", "lr_decay", "lr_every", "temperature", "own_temperature", "period", "score_samples",
-                    "epochs_per_round")  # fmt: skip
+        positive = ("batch_size", "lr", "lr_decay", "lr_every", "temperature", "own_temperature", "period",
+                    "score_samples", "epochs_per_round")  # fmt: skip
         for name in positive:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")

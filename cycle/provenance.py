@@ -1,5 +1,6 @@
 """Where a number comes from: commit, command, versions, hardware, date."""
 
+import functools
 import platform
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from cycle.runs import Run
+from cycle.runs import UNCHANGED, Run
 
 
 def _git(*arguments) -> str:
@@ -31,22 +32,26 @@ def hardware(device: torch.device) -> str:
     return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} thread(s)"
 
 
+@functools.cache
+def commit() -> str:
+    """That of the code when it was first asked for, as a command starts: a process does not see later ones."""
+    found = _git("rev-parse", "HEAD") or "unknown"
+    return found + "-dirty" if _git("status", "--porcelain", "--", ".") else found
+
+
 def command_of(run: Run, experiment: str) -> str:
     """As it was typed; for a run that a notebook asked for, the one that makes the same."""
     if Path(sys.argv[0]).parts[-2:] == ("cycle", "__main__.py"):
         return " ".join(["python -m cycle", *sys.argv[1:]])
     chosen = f"--profile {run.profile} --seed {run.seed} --methods {run.method} --splits {run.split}"
-    chosen += f" --variants {run.variant}" if run.variant else ""
+    chosen += f" --variants {run.variant or UNCHANGED}"
     return f"python -m cycle run {experiment} {chosen}"
 
 
 def provenance(command: str, device: torch.device, ranks: int = 1) -> dict:
     """Of what this command makes here and now."""
-    commit = _git("rev-parse", "HEAD") or "unknown"
-    if _git("status", "--porcelain", "--", "."):
-        commit += "-dirty"
     return {
-        "commit": commit,
+        "commit": commit(),
         "command": command,
         "python": platform.python_version(),
         "torch": torch.__version__,

@@ -11,6 +11,8 @@ from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.participants import Task
 
+UNCHANGED = "unchanged"  # what the variant without a name is called on the command line
+
 
 @dataclass(frozen=True)
 class Run:
@@ -147,7 +149,7 @@ def with_privacy(run: Run, privacy: str) -> Run:
     """The same run with its answers in clear or encrypted; methods without answers stay as they are."""
     if not METHODS[run.method].private:
         return run
-    variant = "+".join(
-        [*(part for part in run.variant.split("+") if part not in ("", "fhe")), *["fhe"][: privacy == "fhe"]]
-    )
-    return replace(run, options=replace(run.options, privacy=privacy), variant=variant)
+    parts = [part for part in run.variant.split("+") if part not in ("", "fhe")]
+    if privacy == "fhe":
+        parts.append("fhe")
+    return replace(run, options=replace(run.options, privacy=privacy), variant="+".join(parts))

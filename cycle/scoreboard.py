@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 
 from cycle import metrics, paper, records
-from cycle.audit import HONEST
+from cycle.audit import GOSSIP, HONEST
 from cycle.experiments import EXPERIMENTS
 from cycle.paper import DATASET_NAMES, METHOD_NAMES, MODEL_NAMES
 from cycle.records import RESULTS
 
 PROFILES = ("laptop", "paper")
 DEVIATIONS = 2  # over seeds, that a printed value may lie from the measured mean and be said to agree
-GOSSIP = ("DSGD", "CYCle[Gossip]")
 CELL = ["table", "dataset", "model", "split", "N", "participant_or_metric"]
 
 

@@ -45,8 +45,7 @@ def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     frame = reports(name, profile, results)
     if frame.empty:
         return frame
-    rows, dataset = [], EXPERIMENTS[name].dataset
-    comparable = PROFILES[profile].data.get(dataset, (dataset, None))[0].startswith(dataset)  # digits are not
+    rows, comparable = [], _same_data(name, profile)
     for (n, split, method), group in frame.groupby(["N", "split", "method"], sort=False):
         row = {"N": n, "split": split, "method": method, "seeds": len(group)}
         for measure in (*MEASURES, "min gain"):
@@ -62,6 +61,12 @@ def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     return summed.drop(columns=unprinted + (["N"] if len(EXPERIMENTS[name].n) == 1 else []))
 
 
+def _same_data(name: str, profile: str) -> bool:
+    """Whether the profile runs the experiment on the paper's data: digits and drawn pictures stand in for them."""
+    dataset = EXPERIMENTS[name].dataset
+    return PROFILES[profile].data.get(dataset, (dataset, None))[0] == dataset
+
+
 def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     """Everybody's final accuracy: ours (mean and, from two seeds on, deviation over seeds) above the paper's."""
     groups: dict[tuple, list] = {}
@@ -72,9 +77,9 @@ def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFra
         names = [f"P{index + 1}" for index in range(n)]
         ours = [metrics.spread_text(values, 2) for values in zip(*found, strict=True)]
         theirs = [paper.metric(name, method, split, n, who) for who in names]
-        seeds = f"ours, {len(found)} seed{'s'[: len(found) > 1]}"
+        seeds = f"ours, {len(found)} seed" + ("s" if len(found) > 1 else "")
         rows.append({"split": split, "method": method, "of": seeds} | dict(zip(names, ours, strict=True)))
-        if None not in theirs:
+        if None not in theirs and _same_data(name, profile):
             theirs = [f"{value:.2f}" for value in theirs]
             rows.append({"split": split, "method": method, "of": "paper"} | dict(zip(names, theirs, strict=True)))
     return pd.DataFrame(rows)
@@ -82,7 +87,8 @@ def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFra
 
 def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
     """What the numbers came from: profile, seeds, hardware, dates, commits, command."""
-    found = [record for _, record in records.read(name, profile, results=results)]
+    read = records.read(name, profile, results=results)
+    found = [record for _, record in read]
     if not found:
         return f"not run; to run it: python -m cycle run {name} --profile {profile}"
 
@@ -99,8 +105,9 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
     commits = ", ".join(value[:8] + "-dirty" * value.endswith("-dirty") for value in values("commit"))
     waiting = sum(record["standalone"] is None for record in found)
     missing = f" ({waiting} of them in no table until its standalone run is recorded)" if waiting else ""
+    drawn = " on a synthetic stand-in" if read[0][0].dataset.endswith("synthetic") else ""
     return (
-        f"profile {profile}, {len(seeds)} seed(s), {len(found)} of {needed} runs{missing} on "
+        f"profile {profile}{drawn}, {len(seeds)} seed(s), {len(found)} of {needed} runs{missing} on "
         f"{' and '.join(values('hardware'))}, "
         f"{dates[0]} to {dates[-1]}, commit {commits}; "
         f"python -m cycle run {name} --profile {profile} --seed {','.join(map(str, seeds))}"

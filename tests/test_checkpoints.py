@@ -163,3 +163,47 @@ def test_saving_takes_a_share_of_the_time_only(small_run, tmp_path, monkeypatch)
     monkeypatch.setattr(checkpoints, "SAVING_SHARE", 1.0)
     records.execute(small_run("vpdl"), "test", tmp_path / "slow", progress=False)
     assert written[4:] == [".pt"] * 6 + [".json"]  # every round
+
+
+def test_two_crashes_while_ranks_save_lose_no_whole_set(tmp_path):
+    """Both ranks at 10; the first alone saves 12, then, resumed from 10, 11: both times 10 is what goes on."""
+
+    class Rank:
+        size = 2
+
+        def __init__(self, rank):
+            self.rank, self.first = rank, rank == 0
+
+        def wait(self):
+            pass
+
+        def agreed(self, value):
+            return value
+
+    def of(rank):
+        one = checkpoints.Checkpoints.__new__(checkpoints.Checkpoints)
+        one.ranks, one.local_epochs, one.next_save, one.shares_warmup = Rank(rank), 0, 0.0, False
+        one.key, one.place = "key", tmp_path / "run.json"
+        return one
+
+    class At:
+        def __init__(self, epoch):
+            self.epoch = epoch
+
+        def save(self):
+            return {"epoch": self.epoch}
+
+    for rank in (0, 1):
+        of(rank).save(At(10), {})
+    for cut in (12, 11):
+        of(0).save(At(cut), {})
+        assert [part["state"]["epoch"] for part in of(0).load()] == [10, 10]
+
+
+def test_cut_writes_are_those_of_processes_that_are_gone(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left, alive, other = (tmp_path / f".run.json.0.pt.{ending}" for ending in (gone.pid, os.getpid(), "txt"))
+    for path in (left, alive, other):
+        path.write_text("half")
+    assert files.cut_writes(tmp_path / "run.json") == [left]

@@ -46,6 +46,9 @@ def test_unknown_names_are_refused_with_the_choices():
     assert finished.returncode == 2 and "cifar10-cnn" in finished.stderr
     finished = run("run", "cifar10-cnn", "--splits", "halves", check=False)
     assert finished.returncode == 1 and finished.stderr.startswith("error: splits must be among")
+    nothing = ("--methods", "standalone", "--variants", "per-peer")
+    finished = run("run", "cifar10-cnn-per-peer", *nothing, check=False)
+    assert finished.returncode == 1 and "leave no run of cifar10-cnn-per-peer" in finished.stderr
 
 
 @pytest.mark.parametrize(
@@ -56,6 +59,7 @@ def test_unknown_names_are_refused_with_the_choices():
         ("--seed", ",", "wants 0, 1, 2"),
         ("--methods", ",", "wants one name"),
         ("--device", "foo", "'foo' is not a device of this machine"),
+        ("--device", "meta", "wants cpu or cuda"),
         ("--threads", "0", "wants 1, 2, 3"),
     ],
 )
@@ -66,20 +70,9 @@ def test_an_argument_that_cannot_be_is_named(option, value, said, capsys):
     assert stopped.value.code == 2 and f"argument {option}: " in message and said in message
 
 
-def test_run_then_table(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(records, "RESULTS", tmp_path)
-    for function in (records.execute, records.read, command_line.tables.summary, command_line.tables.reports,
-                     command_line.tables.provenance_line):  # fmt: skip
-        monkeypatch.setattr(
-            function,
-            "__defaults__",
-            tuple(tmp_path if d == command_line.tables.RESULTS else d for d in function.__defaults__),
-        )
-    monkeypatch.setattr(
-        sys, "argv", "cycle run cifar10-cnn --splits homogeneous --methods standalone,cycle --threads 1".split()
-    )
-    command_line.main()
-    text = capsys.readouterr().out
+def test_run_then_table(tmp_path):
+    chosen = "--splits homogeneous --methods standalone,cycle --threads 1".split()
+    text = run("run", "cifar10-cnn", *chosen, CYCLE_RESULTS=str(tmp_path)).stdout
     assert "homogeneous" in text and "paper" not in text.split("CGS in the paper")[0]  # digits are not CIFAR-10
     assert len(list(tmp_path.rglob("*.json"))) == 2
 

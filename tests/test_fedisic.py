@@ -71,7 +71,7 @@ def check(data):
     assert data.name == "fedisic" and data.balanced and data.in_shape == (3, 200, 200) and data.num_classes == 8
     assert data.train_images.dtype == torch.uint8 and data.train_labels.tolist() == data.centers.tolist()
     for images, first in ((data.train_images, 0), (data.test_images, 6)):
-        for row, picture in enumerate(images.numpy()):  # in the order of the names, so that the file's order is nothing
+        for row, picture in enumerate(images.cpu().numpy()):  # in the order of the names
             number = first + row
             assert np.abs(picture.astype(int) - (20 * number, 255 - 20 * number, 40)).max() <= 3  # JPEG
 

@@ -19,7 +19,7 @@ def test_a_record_has_what_readers_need(small_run, tmp_path):
     assert set(alone["provenance"]) == origin and set(record["provenance"]) == origin | {"earlier"}
     (warmup,) = record["provenance"]["earlier"]  # the local epochs were those of the standalone run
     assert set(warmup) == origin | {"epochs"} and warmup["epochs"] == 2
-    chosen = "--profile smoke --seed 0 --methods cycle --splits imbalanced-0.6-1"
+    chosen = "--profile smoke --seed 0 --methods cycle --splits imbalanced-0.6-1 --variants unchanged"
     assert record["provenance"]["command"] == f"python -m cycle run test {chosen}"  # nobody typed one
     assert [point["round"] for point in record["curve"]] == [2, 5]  # after epoch 5 and at the end
     assert record["accuracy"] == record["curve"][-1]["accuracy"]
