@@ -34,9 +34,10 @@ def test_a_round_yields_everything(small_run, digits):
     assert last.ledger.possible == 6 * 20
 
 
-def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits):
+@pytest.mark.parametrize("own_temperature", [1.0, 5.0])
+def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits, own_temperature):
     """Against autograd on the loss written out with separate KL terms."""
-    run = small_run("vpdl", lambda_0=10.0)
+    run = small_run("vpdl", lambda_0=10.0, own_temperature=own_temperature)
     options = replace(run.options, batch_size=1000, momentum=0.0, weight_decay=0.0)
     task = runs.task_of(run, digits)
     first, second, third = task.participants(options)[:3]
@@ -44,7 +45,7 @@ def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits):
         other.model.eval()
     x = first.pixels(first.images)
     logits = first.model(x)
-    loss = F.cross_entropy(logits, first.labels)
+    loss = -torch.log_softmax(logits / own_temperature, dim=1)[range(first.size), first.labels].mean()
     for weight, other in ((4.0, second), (2.5, third)):
         loss = loss + weight * distillation.kl(logits, other.model(x).detach(), options.temperature)
     gradients = torch.autograd.grad(loss, list(first.model.parameters()))
@@ -110,10 +111,10 @@ def test_scores_and_gradients_leave_batchnorm_as_it_is(small_run, digits, mlp_wi
     assert all(torch.equal(value, before[name]) for name, value in one.model.state_dict().items())
 
 
-@pytest.mark.parametrize("at_once", [10_000, 7])
-def test_score_is_the_equation(small_run, digits, monkeypatch, at_once):
+@pytest.mark.parametrize("at_once, own_temperature", [(10_000, 1.0), (7, 1.0), (10_000, 5.0)])
+def test_score_is_the_equation(small_run, digits, monkeypatch, at_once, own_temperature):
     monkeypatch.setattr(participants, "GRAPH_PIXELS", 64 * at_once)
-    run = small_run("cycle")
+    run = small_run("cycle", own_temperature=own_temperature)
     task = runs.task_of(run, digits)
     options = replace(run.options, score_samples=10_000)
     one, other = task.participants(options)[:2]
@@ -126,7 +127,7 @@ def test_score_is_the_equation(small_run, digits, monkeypatch, at_once):
             [g.flatten() for g in torch.autograd.grad(loss, list(one.model.parameters()), retain_graph=True)]
         )
 
-    own, pull = gradient(F.cross_entropy(logits, one.labels)), gradient(distillation.kl(logits, peer))
+    own, pull = gradient(F.cross_entropy(logits / own_temperature, one.labels)), gradient(distillation.kl(logits, peer))
     cosine = float(own @ pull / (own.norm() * pull.norm()))
     fresh = participants.score(one, 0, options, {1: participants.live(other.model)})
     assert fresh[1] == pytest.approx(np.clip(0.5 + cosine, 0, 1), abs=1e-5)
