@@ -129,7 +129,7 @@ def parser() -> argparse.ArgumentParser:
 
     verb = experiment_verb("run", run, "run what is not recorded yet, resume what was interrupted, print the table")
     verb.add_argument("--seed", type=_seeds, default="0", help="one seed or several with commas (default 0)")
-    verb.add_argument("--device", type=_device, help="cuda, cuda:1, cpu, ... (default: CUDA where there is one)")
+    verb.add_argument("--device", type=_device, help="cpu, cuda, cuda:1, ... (default: CUDA where there is one)")
     verb.add_argument("--methods", type=_names, help="only these, with commas, e.g. standalone,cycle")
     verb.add_argument("--splits", type=_names, help="only these, with commas, e.g. homogeneous,imbalanced-0.6-1")
     verb.add_argument("--variants", type=_names, help="only these, with commas, e.g. unchanged,per-peer (see `list`)")

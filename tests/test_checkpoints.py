@@ -98,6 +98,14 @@ def test_a_checkpoint_that_cannot_be_used_is_named_and_kept(small_run, tmp_path,
     assert numbers(again) == numbers(records.execute(run, "test", tmp_path / "whole", progress=False))
 
 
+@pytest.mark.parametrize("module", ["training", "options", "participants"])
+def test_other_code_does_not_share_local_epochs(small_run, tmp_path, monkeypatch, module):
+    before = checkpoints.warmup_key(small_run("cycle"), "data", torch.device("cpu"))
+    (tmp_path / "changed.py").write_text("another schedule")
+    monkeypatch.setattr(getattr(checkpoints, module), "__file__", str(tmp_path / "changed.py"))
+    assert checkpoints.warmup_key(small_run("cycle"), "data", torch.device("cpu")) != before
+
+
 def test_other_settings_do_not_share_local_epochs(small_run):
     one, other = small_run("cycle"), small_run("cycle", lr=0.2)
 

@@ -340,3 +340,13 @@ def test_the_gradient_does_not_depend_on_how_many_samples_fit_at_once(small_run,
     monkeypatch.setattr(gossip_training, "GRAPH_PIXELS", 64 * 7)
     assert one.size > 7
     assert torch.allclose(gossip_training.gradient(one, 0, options), whole, atol=1e-6)
+
+
+def test_the_gradient_is_that_of_the_cross_entropy_at_its_temperature(small_run, digits):
+    task, options = task_and_options(small_run, digits)
+    one = task.participants(options)[0]
+    options = replace(options, own_temperature=5.0, score_samples=10_000)
+    log_p = torch.log_softmax(one.model(one.pixels(one.images)) / 5.0, dim=1)
+    own = torch.autograd.grad(-log_p[range(one.size), one.labels].mean(), list(one.model.parameters()))
+    wanted = torch.cat([part.flatten() for part in own])
+    assert torch.allclose(gossip_training.gradient(one, 0, options), wanted, atol=1e-6)

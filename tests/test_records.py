@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from cycle import experiments, records, runs, tables
+from cycle import experiments, provenance, records, runs, tables
 
 FIELDS = (
     "experiment profile dataset model method split n seed rounds accuracy standalone messages seconds provenance "
@@ -25,6 +25,17 @@ def test_a_record_has_what_readers_need(small_run, tmp_path):
     assert record["accuracy"] == record["curve"][-1]["accuracy"]
     assert record["images"] == sum(record["sizes"]) == 200
     assert json.loads((tmp_path / small_run("cycle").path).read_text()) == record
+
+
+def test_a_record_names_the_commit_that_was_there_first(monkeypatch):
+    """Somebody commits while a command runs: its code is still the one that it loaded."""
+    answers = iter(["first", "", "second", " M file"])
+    monkeypatch.setattr(provenance, "_git", lambda *_: next(answers))
+    provenance.commit.cache_clear()
+    assert provenance.commit() == provenance.commit() == "first"
+    provenance.commit.cache_clear()
+    assert provenance.commit() == "second-dirty"
+    provenance.commit.cache_clear()
 
 
 def test_what_is_recorded_is_not_run_again(small_run, tmp_path, monkeypatch):
