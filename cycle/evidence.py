@@ -122,28 +122,43 @@ def each(methods: tuple[str, ...], holds, splits: tuple[str, ...] = ("",)) -> Ch
     return check
 
 
-def on_average(method: str, others: tuple[str, ...], better, splits: int) -> Check:
-    """One case for each other method: better(our trials, theirs), undecided until both have as many splits."""
+def on_average(method: str, others: tuple[str, ...], measure, better, splits: int) -> Check:
+    """One case for each network that has so many splits, and each other method: better(our mean, its mean).
+
+    Each split counts once, however many seeds it has. Where no network has so many splits, nothing is decided.
+    """
 
     def check(found):
         cases = []
         for other in others:
-            both = list(pairs(found, method, other))
-            if both:
-                enough = len({one.split for one, _ in both}) >= splits
-                answer = bool(better(*zip(*both, strict=True))) if enough else None
-                cases.append((f"against {other}, mean over {splits} splits", answer))
+            both, answers = list(pairs(found, method, other)), {}
+            for model in sorted({one.setting[0] for one, _ in both}):
+                by_split: dict[str, list] = {}
+                for one, rival in both:
+                    if one.setting[0] == model:
+                        by_split.setdefault(one.split, []).append((measure(one), measure(rival)))
+                if len(by_split) >= splits:
+                    means = np.mean([np.mean(values, axis=0) for values in by_split.values()], axis=0)
+                    answers[model] = bool(better(*means))
+            cases += [(f"{model} against {other}, mean over {splits} splits", held) for model, held in answers.items()]
+            if both and not answers:
+                cases.append((f"against {other}, fewer than {splits} splits", None))
         return cases
 
     return check
 
 
-def mean_gain(found) -> float:
-    return float(np.mean([trial.report.mcg for trial in found]))
+def gains_cost_fairness(others: tuple[str, ...]) -> Check:
+    """One case for each setting in which another method has the larger MCG than CYCle: its CGS is larger too."""
 
+    def check(found):
+        return [
+            (f"{one}, {other.method}", bool(other.report.cgs > one.report.cgs))
+            for one, other in pairs(found, "cycle", *others)
+            if other.report.mcg > one.report.mcg
+        ]
 
-def mean_spread(found) -> float:
-    return float(np.mean([trial.report.cgs for trial in found]))
+    return check
 
 
 def similar(one: float, other: float) -> bool:
@@ -197,6 +212,12 @@ def equals_converge(first: int) -> Callable[[Trial], bool]:
         return np.ptp(trial.received(-1)[first:]) < np.ptp(trial.received(0)[first:])
 
     return holds
+
+
+def scores_alike(trial: Trial) -> bool:
+    """Averaged over scorers and calibrations, the lowest and the highest score of anybody are similar."""
+    received = np.nanmean(scores_of(trial.record), axis=(0, 1))
+    return similar(received.min(), received.max())
 
 
 def scores_fall(trial: Trial) -> bool:

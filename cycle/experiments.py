@@ -69,6 +69,11 @@ READINGS = {  # of the gossip algorithm, where the paper is silent; every run is
     "updates": {"alignment": "updates", "methods": ("cycle-gossip",)},
 }
 
+BY_NUMBER = {  # what the tables of two, five and ten participants have in common
+    "paper": ("noofparticipantsv3-part1", "noofparticipantsv3-part2"),
+    "splits": DIRICHLET_SPLITS,
+    "n": (2, 5, 10),
+}
 
 EXPERIMENTS = {
     "cifar10-cnn": Experiment(
@@ -167,18 +172,9 @@ EXPERIMENTS = {
         methods=("standalone", "fedavg", *PRIVATE),
         models=SLIM,
     ),
-    "participants": Experiment(
-        "Two, five and ten participants: CIFAR-10",
-        ("noofparticipantsv3-part1", "noofparticipantsv3-part2"),
-        DIRICHLET_SPLITS,
-        n=(2, 5, 10),
-    ),
+    "participants": Experiment("Two, five and ten participants: CIFAR-10", **BY_NUMBER),
     "participants-gossip": Experiment(
-        "Two, five and ten participants, rows DSGD: CIFAR-10",
-        ("noofparticipantsv3-part1",),
-        DIRICHLET_SPLITS,
-        methods=GOSSIP,
-        n=(2, 5, 10),
+        "Two, five and ten participants, rows DSGD: CIFAR-10", **BY_NUMBER, methods=GOSSIP
     ),
     "participants-20": Experiment(
         "Twenty participants: CIFAR-10",
@@ -202,12 +198,9 @@ EXPERIMENTS = {
         methods=GOSSIP,
         variants={"": {}} | {f"beta{beta}": {"beta": float(beta), "methods": ("cycle-gossip",)} for beta in BETAS},
     ),
-    "participants-cifar100": Experiment(
-        "Two, five and ten participants: CIFAR-100",
-        ("noofparticipantsv3-part1", "noofparticipantsv3-part2"),
-        DIRICHLET_SPLITS,
-        dataset="cifar100",
-        n=(2, 5, 10),
+    "participants-cifar100": Experiment("Two, five and ten participants: CIFAR-100", **BY_NUMBER, dataset="cifar100"),
+    "participants-gossip-cifar100": Experiment(
+        "Two, five and ten participants, rows DSGD: CIFAR-100", **BY_NUMBER, methods=GOSSIP, dataset="cifar100"
     ),
     "cifar100": Experiment(
         "CIFAR-100, five splits",

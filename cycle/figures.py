@@ -8,13 +8,13 @@ import pandas as pd
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from cycle import evidence, paper, plots, records, tables
+from cycle import evidence, metrics, paper, plots, records, tables
 from cycle.plots import COLOURS, MARKERS
 from cycle.records import RESULTS
 
 
-def gains(name: str, profile: str, methods=None, results: Path = RESULTS) -> pd.DataFrame:
-    """One row for each split and method: every participant's gain, mean over the seeds recorded."""
+def gains(name: str, profile: str, methods=None, results: Path = RESULTS, combine=np.mean) -> pd.DataFrame:
+    """One row for each split and method: every participant's gain, of all recorded seeds their mean or else."""
     groups: dict[tuple, list] = {}
     for run, record in records.read(name, profile, results=results):
         method = run.label
@@ -23,10 +23,16 @@ def gains(name: str, profile: str, methods=None, results: Path = RESULTS) -> pd.
             groups.setdefault(key, []).append(np.subtract(record["accuracy"], record["standalone"]))
     rows = [
         {"N": n, "split": split, "method": method, "seeds": len(found)}
-        | dict(zip(plots.names(n), np.mean(found, axis=0), strict=True))
+        | dict(zip(plots.names(n), map(combine, np.transpose(found)), strict=True))
         for (n, split, method), found in groups.items()
     ]
     return pd.DataFrame(rows)
+
+
+def gain_table(name: str, profile: str, methods=None) -> HTML:
+    """The same with the deviation over seeds, and where the numbers come from."""
+    frame = gains(name, profile, methods, combine=metrics.spread_text)
+    return recorded(frame.drop(columns="N", errors="ignore"), name, profile)
 
 
 def alone_by_size(names, profile: str, seed: int = 0, results: Path = RESULTS) -> pd.DataFrame:

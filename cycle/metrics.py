@@ -90,7 +90,7 @@ def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
     )
 
 
-def spread_text(values, digits: int) -> str:
+def spread_text(values, digits: int = 2) -> str:
     """`mean ± deviation`, the mean alone for one value, `undefined` where any value is."""
     values = np.asarray(values, dtype=float)
     if not np.isfinite(values).all():

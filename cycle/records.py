@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 from cycle import datasets, models, training
 from cycle.checkpoints import Checkpoints
 from cycle.experiments import runs_of
+from cycle.fetch import PICTURES
 from cycle.files import write_atomically
 from cycle.methods import METHODS, play
 from cycle.participants import accuracy
@@ -117,13 +118,26 @@ def _load(path: Path) -> dict:
 
 
 def _checked(record: dict, run: Run, path: Path) -> dict:
-    """The record, if it was made with the options of this run (those that it names: older ones know fewer)."""
+    """The record, if it was made with the options of this run (those that it names: older ones know fewer).
+
+    One called `paper` must have all images of CIFAR, all epochs and its whole curve as well.
+    """
     settings = json.loads(json.dumps(run.settings()))
     expected = settings["options"] | {"flips": settings["flips"]}
     other = {name: value for name, value in record["options"].items() if expected.get(name, value) != value}
     if other:
         there, here = (", ".join(f"{name}={of[name]}" for name in other) for of in (other, expected))
         raise ValueError(f"{path} was recorded with {there}, this run has {here}: move the file away to run it anew")
+    if run.profile == "paper":
+        epochs, every = run.options.epochs, PROFILES["paper"].test_every
+        tested = [point["round"] + run.options.local_epochs + 1 for point in record.get("curve", ())]
+        images = PICTURES[0] if run.dataset.startswith("cifar") else record.get("images")
+        whole = sorted({*range(every, epochs + 1, every), epochs})
+        if record.get("images") != images or record.get("epochs") != epochs or tested != whole:
+            raise ValueError(
+                f"{path} is called `paper` but has {record.get('images')} images of {images}, {record.get('epochs')} "
+                f"epochs of {epochs} and {len(tested)} points of a curve of {len(whole)}: move the file away"
+            )
     return record
 
 

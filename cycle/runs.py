@@ -103,6 +103,8 @@ PROFILES = {
     ),
 }
 
+RECORDED = ("laptop", "paper")  # the profiles whose runs are kept and judged; chapters run `smoke` live
+
 
 def split_slug(printed: str) -> str:
     """The paper's 'Imbalanced (0.6, 1)' as this project writes it: imbalanced-0.6-1."""

@@ -11,7 +11,6 @@ from cycle.experiments import EXPERIMENTS
 from cycle.paper import DATASET_NAMES, METHOD_NAMES, MODEL_NAMES
 from cycle.records import RESULTS
 
-PROFILES = ("laptop", "paper")
 DEVIATIONS = 2  # over seeds, that a printed value may lie from the measured mean and be said to agree
 CELL = ["table", "dataset", "model", "split", "N", "participant_or_metric"]
 

@@ -8,7 +8,7 @@ import pandas as pd
 from cycle import metrics, paper, records
 from cycle.experiments import EXPERIMENTS, runs_of
 from cycle.records import RESULTS
-from cycle.runs import PROFILES
+from cycle.runs import PROFILES, RECORDED
 
 MEASURES = ("MVA", "MCG", "CGS")
 
@@ -115,10 +115,10 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
 
 
 def inventory(results: Path = RESULTS) -> pd.DataFrame:
-    """What has been recorded: one row for each experiment and profile above `smoke`, which chapters run live."""
+    """What has been recorded: one row for each experiment and profile."""
     rows = []
     for name, experiment in EXPERIMENTS.items():
-        for profile in list(PROFILES)[1:]:
+        for profile in RECORDED:
             found = [record for _, record in records.read(name, profile, results=results)]
             needed = len(list(runs_of(name, profile)))
             seeds = {record["seed"] for record in found}

@@ -6,9 +6,9 @@ import pandas as pd
 
 from cycle.evidence import trials
 from cycle.records import RESULTS
+from cycle.runs import RECORDED
 from cycle.sentences import SENTENCES
 
-PROFILES = ("laptop", "paper")
 VERDICTS = ["reproduced", "partly", "not reproduced", "undecided", "not run"]
 STAND_IN = "laptop, synthetic stand-in"
 AGAIN = ", in another setting"
@@ -27,7 +27,7 @@ def verdicts(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFram
     """One row for each sentence and profile: cases that decide, in favour, others, verdict, cases against by name."""
     rows, read = [], {}
     for sentence in SENTENCES:
-        for profile in PROFILES if chapter in (None, sentence.chapter) else ():
+        for profile in RECORDED if chapter in (None, sentence.chapter) else ():
             key = (sentence.experiments, profile)
             if key not in read:
                 read[key] = trials(sentence.experiments, profile, results)
@@ -73,7 +73,7 @@ def counts(results: Path = RESULTS) -> pd.DataFrame:
     drawn = (frame["chapter"] == "fed-isic") & (frame["profile"] == "laptop")
     frame["profile"] = frame["profile"].mask(drawn, STAND_IN)
     frame["profile"] = frame["profile"].mask(frame["how"] != "", frame["profile"] + AGAIN)
-    rows = [*PROFILES, *(profile + AGAIN for profile in PROFILES), STAND_IN]
+    rows = [*RECORDED, *(profile + AGAIN for profile in RECORDED), STAND_IN]
     table = pd.crosstab(frame["profile"], frame["verdict"]).reindex(index=rows, columns=VERDICTS, fill_value=0)
     single = frame[frame["cases"] == 1].groupby("profile").size().reindex(rows, fill_value=0)
     return table.assign(**{"on one case": single}).rename_axis(columns=None).reset_index()

@@ -173,7 +173,7 @@ def test_saving_takes_a_share_of_the_time_only(small_run, tmp_path, monkeypatch)
     assert written[4:] == [".pt"] * 6 + [".json"]  # every round
 
 
-def test_two_crashes_while_ranks_save_lose_no_whole_set(tmp_path):
+def test_two_crashes_while_ranks_save_lose_no_whole_set(small_run, digits, tmp_path):
     """Both ranks at 10; the first alone saves 12, then, resumed from 10, 11: both times 10 is what goes on."""
 
     class Rank:
@@ -189,10 +189,7 @@ def test_two_crashes_while_ranks_save_lose_no_whole_set(tmp_path):
             return value
 
     def of(rank):
-        one = checkpoints.Checkpoints.__new__(checkpoints.Checkpoints)
-        one.ranks, one.local_epochs, one.next_save, one.shares_warmup = Rank(rank), 0, 0.0, False
-        one.key, one.place = "key", tmp_path / "run.json"
-        return one
+        return checkpoints.Checkpoints(small_run("cycle"), digits, Rank(rank), tmp_path)
 
     class At:
         def __init__(self, epoch):

@@ -1,11 +1,12 @@
 """Every table and figure of the paper has a counterpart: an experiment, a section or a figure of this book."""
 
+import itertools
 import re
 from pathlib import Path
 
 import pytest
 
-from cycle import experiments, paper
+from cycle import experiments, paper, scoreboard
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
 
@@ -49,6 +50,19 @@ def test_a_label_without_counterpart_is_noticed():
 def test_every_printed_table_belongs_to_a_label():
     named = {name for names in paper.labels()["tables"] for name in names.split()}
     assert named == set(paper.tables()["table"])
+
+
+def test_every_printed_value_has_a_run_that_would_measure_it():
+    """All but the zeros of standalone training: table, data set, network, split, N and method, at the paper's scale."""
+    runs = set()
+    for name, experiment in experiments.EXPERIMENTS.items():
+        data, model = paper.DATASET_NAMES.get(experiment.dataset), paper.MODEL_NAMES.get(experiment.model, "")
+        for run in experiments.runs_of(name, "paper") if experiment.paper else ():
+            for table, method in itertools.product(experiment.paper, paper.METHOD_NAMES.get(run.label, ())):
+                runs |= {(table, data, network, run.split, run.n, method) for network in (model, "")}
+    columns = ["table", "dataset", "model", "split", "N", "method"]
+    missing = set(scoreboard.printed()[columns].itertuples(index=False, name=None)) - runs
+    assert not missing, sorted(missing)[:5]
 
 
 def test_an_experiment_says_which_tables_it_is_for():

@@ -107,7 +107,7 @@ def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
 
 def test_committed_records_are_whole_and_what_they_say():
     """A record called `paper` has all images, all epochs and a full curve; every record matches its place."""
-    paths = [path for profile in ("laptop", "paper") for path in (records.RESULTS / profile).rglob("*.json")]
+    paths = [path for profile in runs.RECORDED for path in (records.RESULTS / profile).rglob("*.json")]
     assert paths
     for path in paths:
         record = json.loads(path.read_text())
@@ -122,6 +122,30 @@ def test_committed_records_are_whole_and_what_they_say():
         assert tested in [sorted({*range(k, record["epochs"] + 1, k), record["epochs"]}) for k in spacings], path
         if record["profile"] == "paper" and record["dataset"].startswith("cifar"):
             assert record["images"] == 50_000 and record["epochs"] == 100, path
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"images": 10_000},
+        {"epochs": 40},
+        {"curve": []},
+        lambda record: {"curve": record["curve"][:3] + record["curve"][4:]},
+    ],
+    ids=["images", "epochs", "no curve", "a gap"],
+)
+def test_a_record_called_paper_that_is_not_whole_is_refused(tmp_path, damage):
+    run = next(experiments.runs_of("cifar10-cnn", "paper", (0,), ("vpdl",), ("homogeneous",)))
+    record = json.loads((records.RESULTS / run.path).read_text())
+    path = tmp_path / run.path
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(record))
+    assert len(records.read("cifar10-cnn", "paper", results=tmp_path)) == 1
+    path.write_text(json.dumps(record | (damage(record) if callable(damage) else damage)))
+    with pytest.raises(ValueError, match="is called `paper` but has"):
+        records.read("cifar10-cnn", "paper", results=tmp_path)
+    with pytest.raises(ValueError, match="is called `paper` but has"):
+        records.execute(run, "cifar10-cnn", tmp_path, progress=False)
 
 
 def test_every_experiment_can_be_named_and_read():

@@ -5,18 +5,15 @@
 
 import gc
 import itertools
-import json
-import os
 
 import numpy as np
 import torch
 from scipy.optimize import nnls
 
-from cycle import datasets, files, methods, records
-from cycle.bench.round import _clock
+from cycle import datasets, methods, records
+from cycle.bench.round import _clock, write
 from cycle.options import Options
 from cycle.participants import Task
-from cycle.provenance import provenance
 from cycle.sharing import BYTES_PER_NUMBER
 
 SIZES = (2, 4, 8, 16, 32, 64)
@@ -151,12 +148,5 @@ def memory_slope(measured: dict, kind: str) -> tuple[float, float]:
     return float(slope), float(1 - (rest**2).sum() / ((memory - memory.mean()) ** 2).sum())
 
 
-def main() -> None:
-    load = os.getloadavg()
-    origin = provenance("python -m cycle.bench.scale", datasets.default_device())
-    content = {"measured": measure(), "load": load, "provenance": origin}
-    files.write_atomically(RECORD, lambda file: file.write(json.dumps(content, indent=1).encode()))
-
-
 if __name__ == "__main__":
-    main()
+    write(RECORD, "python -m cycle.bench.scale", measure)
