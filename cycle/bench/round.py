@@ -195,6 +195,7 @@ def _measure():
 
 def write(path: Path, command: str, measure) -> None:
     """What a benchmark measures, into its record, with where it came from and how busy the machine was before."""
+    torch.set_num_threads(1)  # as it measures: so the record says it
     content = {"load": os.getloadavg(), "provenance": provenance(command, datasets.default_device())}
     content["measured"] = measure()
     files.write_atomically(path, lambda file: file.write(json.dumps(content, indent=1).encode()))
