@@ -1,5 +1,6 @@
 """Every value that the paper prints, as data: table, split, method, participant or metric, value, line."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -24,6 +25,7 @@ METHOD_NAMES = {
     "gossip exponential": ("Gossip-SGD (Exponential)",),
     "cycle-gossip": ("CYCle[Gossip]", "CYCle"),
 } | {f"cycle flip{rate}x{count}": (f"CYCle flip={rate}",) for rate in FLIP_RATES[1:] for count in (1, 2)}
+READINGS = rf" ({PRINTED_RATE}.*|per-peer)$"  # variants that are another reading of what is printed
 MODEL_NAMES = {"resnet18": "ResNet18", "cnn": "CNN"}
 DATASET_NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "fedisic": "Fed-ISIC2019"}
 
@@ -59,7 +61,7 @@ def metric(experiment: str, method: str, split: str, n: int, name: str) -> float
         & frame["model"].isin([MODEL_NAMES.get(spec.model), ""])
         & frame["split"].eq(split)
         & frame["N"].eq(n)
-        & frame["method"].isin(METHOD_NAMES.get(method.partition(f" {PRINTED_RATE}")[0], ()))
+        & frame["method"].isin(METHOD_NAMES.get(re.sub(READINGS, "", method), ()))
         & frame["participant_or_metric"].eq(name)
     ]
     return None if chosen.empty else float(chosen["value"].iloc[0])

@@ -70,3 +70,17 @@ def test_an_experiment_says_which_tables_it_is_for():
     for label in paper.labels().itertuples():
         for table in label.tables.split():
             assert any(table in experiments.EXPERIMENTS[name].paper for name in label.experiments.split()), label.label
+
+
+def test_a_reading_of_what_is_printed_stands_beside_the_same_value():
+    """(0.6, 1), CNN: 14.08 is CYCle's printed MCG, whichever way Algorithm 2 is read; other variants have none."""
+
+    def printed(experiment, method):
+        return paper.metric(experiment, method, "imbalanced-0.6-1", 5, "MCG")
+
+    assert printed("cifar10-cnn", "cycle") == printed("cifar10-cnn-per-peer", "cycle per-peer") == 14.08
+    assert printed("cifar10-cnn-augmented", "cycle augmented-lr0.1-per-peer") == 14.08
+    assert (
+        printed("augmentation", "cycle augmented") is None
+        and printed("augmentation", "cycle augmented-per-peer") is None
+    )
