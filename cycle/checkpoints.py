@@ -1,5 +1,6 @@
 """How a run that was cut goes on: what it saves now and then, and local epochs that several runs share."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -83,11 +84,13 @@ class Checkpoints:
 
     def _read(self, paths, key: str) -> list[dict]:
         """What is saved whole under this key; what cannot be used is set aside, since it may be hours of work."""
-        saved, others = _latest(paths(), key)
+        seen = list(paths())
+        saved, others = _latest(seen, key)
         self.ranks.wait()  # until all have read what the first renames, or replaces when it goes on
         if self.ranks.first and not saved:
-            for unused in list(paths()):
-                os.replace(unused, f"{unused}.unused")
+            for unused in seen:
+                with contextlib.suppress(FileNotFoundError):  # another run set it aside already
+                    os.replace(unused, f"{unused}.unused")
         for other in others if self.ranks.first else ():  # else the next save could push a part of `saved` out
             other.unlink(missing_ok=True)
         self.ranks.wait()

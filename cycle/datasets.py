@@ -69,8 +69,11 @@ def _cifar10():
 
 def _cifar100():
     arrays, digest = fetch.cifar("cifar100")
-    scaled = arrays["train_images"].reshape(-1, 3) / 255
-    return _dataset("cifar100", arrays, 100, tuple(scaled.mean(0)), tuple(scaled.std(0)), 255.0, digest)
+    levels = np.arange(256) / 255
+    counts = [np.bincount(arrays["train_images"][..., channel].ravel(), minlength=256) for channel in range(3)]
+    mean = tuple(np.average(levels, weights=count) for count in counts)
+    std = tuple(np.sqrt(np.average((levels - m) ** 2, weights=count)) for m, count in zip(mean, counts, strict=True))
+    return _dataset("cifar100", arrays, 100, mean, std, 255.0, digest)
 
 
 def _fedisic(location=None):

@@ -23,7 +23,7 @@ NOTHING = 0.05  # "a score of 0.0", as printed with one decimal
 class Trial:
     """One recorded run with its fairness report (CGS with 1/N, as the paper's tables)."""
 
-    setting: tuple[str, int, str, int]  # model, N, split, seed
+    setting: tuple[str, int, str, int, str]  # model, N, split, seed, data set
     method: str  # with its variant: "cycle tau0.0-0.6"
     record: dict
     report: FairnessReport
@@ -64,8 +64,8 @@ class Trial:
         return np.nanmean(self.scores(calibration), axis=0)
 
     def __str__(self) -> str:
-        model, n, split, seed = self.setting
-        return f"{model} {split} N={n} seed {seed}"
+        model, n, split, seed, dataset = self.setting
+        return f"{'' if dataset == 'cifar10' else dataset + ' '}{model} {split} N={n} seed {seed}"
 
 
 Check = Callable[[list[Trial]], list[Case]]
@@ -85,7 +85,7 @@ def trials(experiments, profile: str, results: Path = RESULTS) -> list[Trial]:
         for run, record in records.read(name, profile, results=results):
             if record["standalone"] is not None:
                 report = metrics.fairness_report(record["standalone"], record["accuracy"], ddof=0)
-                setting = (run.model, run.n, run.split, run.seed)
+                setting = (run.model, run.n, run.split, run.seed, run.dataset)
                 found[run.path] = Trial(setting, run.label, record, report)
     return list(found.values())
 

@@ -9,7 +9,7 @@ from cycle.options import Options
 from cycle.runs import PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}
-PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix E)
+PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix F)
 
 
 @dataclass(frozen=True)

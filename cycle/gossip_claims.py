@@ -66,9 +66,9 @@ def _apart(rows) -> float:
 
 
 BETA_CLAIMS = (
-    Trait("like complete", 908, "lower values [...] emulating a fully-connected graph [...]: its accuracies",
+    Trait("like complete", 908, "lower values [...] emulating a fully-connected graph [its accuracies]",
           _complete_without_beta),
-    Trait("sends like complete", 908, "lower values [...] emulating a fully-connected graph [...]: its messages",
+    Trait("sends like complete", 908, "lower values [...] emulating a fully-connected graph [its messages]",
           _complete_messages),
     Trait("fairer", 908, "higher values of beta [...] promoting fairness", _fairer_with_beta),
     Trait("varies slightly", 1486, "participant-level performance varies slightly", _varies_slightly),
@@ -118,6 +118,11 @@ def _complete_is_negative(case, facts):
     return bool(case["complete"]["Pearson"] < 0) if known else None
 
 
+def _complete_fails(case, facts):
+    known = "complete" in case and np.isfinite(case["complete"]["Pearson"])
+    return not _fair(case["complete"]) if known else None
+
+
 def _significant(case, facts):
     return _fair(case["cycle"]) if "cycle" in case else None
 
@@ -152,7 +157,7 @@ def _fourth_rises(case, facts):
 
 SKIN_CLAIMS = (
     Trait("lowest CGS", 577, "CYCle achieves the lowest CGS", _lowest_spread),
-    Trait("utility", 577, "while preserving collaborative utility: no more is given up than in print", _utility),
+    Trait("utility", 577, "while preserving collaborative utility [no more is given up than in print]", _utility),
     Trait("P4 rises", 1123, "initially, P1 assigns a lower reputation score to P4 [...] over time [it] improves",
           _fourth_rises),
     Trait("P5, P6 below 20", 1183, "participants 5 and 6 struggle significantly, [...] below 20%", _two_struggle),
@@ -160,8 +165,8 @@ SKIN_CLAIMS = (
     Trait("complete highest", 1183, "a complete graph topology achieves the highest overall performance",
           _complete_is_best),
     Trait("complete uniform", 1183, "all participants converge to a uniform final performance", _complete_is_uniform),
-    Trait("complete negative", 1183, "it fails to provide equitable outcomes (correlation -0.2649)",
-          _complete_is_negative),
+    Trait("complete unfair", 1183, "it fails to provide equitable outcomes", _complete_fails),
+    Trait("complete negative", 1183, "Pearson's corr. coefficient of -0.2649 [below zero]", _complete_is_negative),
     Trait("CYCle significant", 1185, "a high correlation coefficient [...], with a small p-value", _significant),
     Trait("ring unfair", 1185, "a ring topology [...] fails to deliver fair outcomes", _ring_fails),
 )  # fmt: skip

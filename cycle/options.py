@@ -13,7 +13,7 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Options:
-    """Defaults are the paper's (appendix E); where it is silent, CaPriDe's published code (T, momentum, decay)."""
+    """Defaults are the paper's (appendix F); where it is silent, CaPriDe's published code (T, momentum, decay)."""
 
     local_epochs: int = 25  # epochs alone before the first round
     rounds: int = 75  # rounds of collaboration; one round is one epoch over the own data
@@ -53,15 +53,16 @@ class Options:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
         for name in ("local_epochs", "rounds", "momentum", "weight_decay", "lambda_0", "beta", "local_steps"):
-            if not getattr(self, name) >= 0:
-                raise ValueError(f"{name} must be zero or positive, got {getattr(self, name)}")
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be zero or positive, and finite, got {getattr(self, name)}")
         whole = ("local_epochs", "rounds", "batch_size", "lr_every", "period", "score_samples", "epochs_per_round",
                  "local_steps")  # fmt: skip
         for name in whole:
             if getattr(self, name) != int(getattr(self, name)):
                 raise ValueError(f"{name} must be a whole number, got {getattr(self, name)}")
         for name in ("silent", "forced_only"):
-            if any(n != int(n) or n < 0 for n in getattr(self, name)):
+            numbers = getattr(self, name)
+            if not isinstance(numbers, tuple | list) or any(n != int(n) or n < 0 for n in numbers):
                 raise ValueError(f"{name} must be numbers of participants from 0 on, got {getattr(self, name)}")
         if self.epochs < 1:
             raise ValueError("local_epochs + rounds must be at least 1")
@@ -70,8 +71,8 @@ class Options:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
         if self.privacy == "fhe" and self.augment:
             raise ValueError("augment must be False with privacy 'fhe': samples are encrypted and sent once")
-        if not 0 <= self.alpha <= 1:
-            raise ValueError(f"alpha must be in [0, 1], got {self.alpha}")
+        if not 0 <= self.alpha < 1:
+            raise ValueError(f"alpha must be in [0, 1), got {self.alpha}: with 1 no score would ever count")
         if not 0 < self.participation <= 1:
             raise ValueError(f"participation must be in (0, 1], got {self.participation}")
         if not self.tau_opt < self.tau_max:

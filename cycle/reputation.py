@@ -10,7 +10,7 @@ def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     -1 where either is not finite: what comes from a model that diverged is worth nothing.
     """
     if a.shape != b.shape:
-        raise ValueError(f"the two gradients must have equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}")
+        raise ValueError(f"grad_local and grad_peer must have equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}")
     a, b = a.flatten().double(), b.flatten().double()
     norm = a.norm() * b.norm()
     found = torch.where(norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0).clamp(-1.0, 1.0)

@@ -134,7 +134,11 @@ def partition_of(split: str, labels: np.ndarray, n: int, seed: int, centers=None
 
 
 def task_of(run: Run, dataset: Dataset) -> Task:
-    """The participants of a run: its images, its split, its flipped labels."""
+    """The participants of a run: its images, its split, its flipped labels.
+
+    All who flip do so at the same places of their parts if these are equally large; what is flipped at a low rate is
+    flipped at a higher one too.
+    """
     labels = dataset.train_labels.cpu().numpy()
     centers = dataset.centers
     strata = labels if centers is None else labels + dataset.num_classes * centers

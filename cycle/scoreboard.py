@@ -28,13 +28,16 @@ def measured(profile: str, results: Path = RESULTS) -> dict[tuple, dict[int, dic
     What was run on a drawn stand-in for the data is no counterpart; of several experiments the first counts.
     """
     found: dict[tuple, dict[int, dict]] = {}
+    networks: dict[tuple, str] = {}  # which network came first
     for name, experiment in EXPERIMENTS.items():
         for run, record in records.read(name, profile, results=results) if experiment.paper else ():
             dataset, model = DATASET_NAMES.get(experiment.dataset), MODEL_NAMES.get(experiment.model)
             for printed_name in METHOD_NAMES.get(run.label, ()):
                 for table in experiment.paper if record["standalone"] and "synthetic" not in run.dataset else ():
                     key = (table, dataset, model, run.split, run.n, printed_name)
-                    found.setdefault(key, {}).setdefault(run.seed, record)
+                    network = run.path.split("/")[1]
+                    if networks.setdefault(key, network) == network:
+                        found.setdefault(key, {}).setdefault(run.seed, record)
     return found
 
 
@@ -121,8 +124,8 @@ def _order(row, place, lines, found, seeds) -> bool | None:
 
 
 def _agree(in_print: float, ours: float) -> bool | None:
-    """In sign; None where ours is undefined, as the correlation with one accuracy for all is."""
-    return bool(np.sign(in_print) == np.sign(ours)) if np.isfinite(ours) else None
+    """In sign; None where print has a tie, or ours is undefined, as the correlation with one accuracy for all is."""
+    return bool(np.sign(in_print) == np.sign(ours)) if in_print and np.isfinite(ours) else None
 
 
 def _rivals(row):

@@ -158,10 +158,15 @@ def tested_after_mixing(cases_of, check) -> Check:
         facts = _printed()
         gossip = [trial.record for trial in found if "gossip" in trial.method]
         cases = [case for case in cases_of(gossip) if case["tested"] == "after"]
-        answers = [(f"{case.get('split', '')} seed {case['seed']}".strip(), check.holds(case, facts)) for case in cases]
+        answers = [(_case_name(case), check.holds(case, facts)) for case in cases]
         return [answer for answer in answers if answer[1] is not None] or answers
 
     return decide
+
+
+def _case_name(case: dict) -> str:
+    where = f"{case['dataset']} {case['split']} N={case['n']} " if "split" in case else ""
+    return f"{where}seed {case['seed']}"
 
 
 @functools.cache

@@ -12,7 +12,8 @@ FACTORIES = {
     for name in "tensor zeros ones full empty rand randn randint randperm arange linspace eye as_tensor".split()
 }
 SYNCHRONISE = {torch.Tensor.item, torch.Tensor.cpu, torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__bool__,
-               torch.Tensor.__float__, torch.Tensor.__int__, torch.Tensor.nonzero}  # fmt: skip
+               torch.Tensor.__float__, torch.Tensor.__int__, torch.Tensor.nonzero, torch.nonzero,
+               torch.Tensor.masked_select, torch.masked_select}  # fmt: skip
 
 
 class Watch(TorchFunctionMode):
@@ -26,6 +27,8 @@ class Watch(TorchFunctionMode):
             self.placed.append(function.__name__)
         if function in SYNCHRONISE:
             self.waits.append(function.__name__)
+        if function is torch.Tensor.__getitem__ and torch.is_tensor(arguments[1]) and arguments[1].dtype == torch.bool:
+            self.waits.append("mask")
         return function(*arguments, **options)
 
 
@@ -39,8 +42,10 @@ def people(small_run, digits):
 def test_the_watch_sees_what_it_should():
     with Watch() as watch:
         torch.zeros(3)
-        torch.zeros(3, device="cpu").sum().item()
-    assert watch.placed == ["zeros"] and watch.waits == ["item"]
+        some = torch.zeros(3, device="cpu")
+        some.sum().item()
+        some[some > 0]
+    assert watch.placed == ["zeros"] and watch.waits == ["item", "mask"]
 
 
 def test_learning_neither_leaves_the_device_nor_waits(people):

@@ -156,7 +156,7 @@ def test_answers_must_have_the_agreed_form(small):
             Evaluator(owner.params, wire.join(keys), owner.encrypt_inputs(small[3]), 6)
 
 
-def test_an_answer_does_not_tell_which_weights_made_it():
+def test_the_second_polynomial_of_an_answer_does_not_tell_which_weights_made_it():
     """Without squares c_1 of an answer would be sum_i W_i c_1i, all of whose c_1i the owner knows."""
     model, inputs = network(6, 3), rng.uniform(-1, 1, (2048, 6))
     params = Params(0, 2048)

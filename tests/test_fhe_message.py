@@ -59,7 +59,7 @@ def test_every_deviation_has_its_own_error(message, refusal):
     inbox = Inbox()
     with pytest.raises(refusal) as caught:
         inbox.accept(message, EXPECTED, KEY)
-    assert type(caught.value) is refusal and isinstance(caught.value, errors.FHEError | ValueError)
+    assert type(caught.value) is refusal
     assert inbox.accept(altered(), EXPECTED, KEY) == b"payload"  # a refusal changes nothing
 
 

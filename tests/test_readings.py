@@ -103,7 +103,7 @@ def test_points_seeds_and_readings_stay_apart():
     assert concluded[("as printed", "after")] == "possible"
     table = readings.numbers(readings.cases(records)).set_index(["reading", "tested"])
     assert table.loc[("as printed", "after"), "complete Pearson (p)"] == "undefined"
-    assert table.loc[("as printed", "before"), "CYCle Pearson (p)"] == "1.00 ± 0.00 (0.00)"
+    assert table.loc[("as printed", "before"), "CYCle Pearson (p)"] == "1.00 ± 0.00 (0.00, 0.00)"
     assert table.loc[("as printed", "after"), "CYCle MCG"] == "21.0 ± 0.0" and table["seeds"].tolist() == [2, 2, 1, 1]
 
 
@@ -137,8 +137,23 @@ def test_course_follows_both_points_through_the_rounds():
 @pytest.mark.parametrize("steps, name", [(1, "mixing every minibatch"), (5, "mixing every 5 minibatches")])
 def test_readings_are_named_by_what_differs(steps, name):
     assert readings.reading_of(record("gossip", AGREED, local_steps=steps)) == name
-    slim = record("gossip", AGREED, local_steps=steps, mix_buffers=False) | {"model": "resnet18"}
+    slim = record("gossip", AGREED, local_steps=steps, mix_buffers=False) | {"model": "resnet18", "width": 8}
     assert readings.reading_of(slim) == f"slim ResNet, {name}, buffers local"
+    assert readings.reading_of(slim | {"width": None}) == f"{name}, buffers local"
+
+
+def test_two_participants_say_nothing_about_cycle():
+    two = [one | {"n": 2} for one in FITTING]
+    silent = {"corr. defined", "corr. negative", "CYCle corr. high", "MCG alike"}
+    assert {name for name, answer in verdicts(two).items() if answer == ""} >= silent
+    assert set(verdicts(two, checks=readings.CLAIMS[:3]).values()) == {""}
+
+
+def test_significantly_is_more_than_on_par():
+    """CGS 7.07 on the complete graph (its participants end alike); CYCle's must be below 6.0."""
+    for factor, answer in ((0.1, "no"), (0.3, "yes")):
+        pair = [record("gossip", [72.0] * 5), record("cycle-gossip", [72 + factor * (b - 50) for b in ALONE])]
+        assert verdicts(pair, checks=readings.CLAIMS)["CGS reduced"] == answer
 
 
 def test_correlations_say_nothing_among_equals():

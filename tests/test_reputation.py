@@ -75,7 +75,7 @@ def test_alignment_softmax_is_scipys_on_the_neighbours(n, beta, seed):
         (lambda: reputation.soft_clip(0.5, 0.5, 0.5), "tau_opt"),
         (lambda: reputation.update(0.1, 0.2, alpha=1.5), "alpha"),
         (lambda: reputation.fresh_scores([0.1, 0.2], alpha=1), "alpha"),
-        (lambda: reputation.misalignment(torch.ones(2), torch.ones(3)), "shapes"),
+        (lambda: reputation.misalignment(torch.ones(2), torch.ones(3)), "grad_local and grad_peer"),
         (lambda: reputation.alignment_softmax(np.ones((2, 2)), np.zeros((2, 2))), "neighbours"),
         (lambda: reputation.alignment_softmax(np.ones((2, 2)), np.ones((2, 2)), beta=-1), "beta"),
     ],

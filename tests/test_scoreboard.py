@@ -85,6 +85,23 @@ def test_of_two_experiments_for_one_printed_value_the_first_counts(tmp_path):
     assert measured == [60, 50]
 
 
+def test_seeds_of_two_networks_are_not_mixed(tmp_path):
+    """As above; the slim ResNet has a seed more, which does not enter the mean of the CNN's two."""
+    for name, accuracy, seeds in (("participants-gossip", 50.0, (0, 1)), ("gossip-buffers", 60.0, (0, 1, 2))):
+        for run in experiments.runs_of(name, "laptop", seeds, ("gossip",), ("dirichlet-0.5",)):
+            if run.n == 5 and not run.variant:
+                path = tmp_path / run.path
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(json.dumps({"accuracy": 5 * [accuracy], "standalone": 5 * [40.0], "options": {}}))
+    frame = of(scoreboard.cells("laptop", tmp_path), "noofparticipantsv3-part1", method="DSGD", measure="MVA")
+    assert frame["measured"].item() == 50 and frame["seeds"].item() == 2
+
+
+def test_a_tie_in_print_decides_nothing():
+    assert scoreboard._agree(0.0, 0.3) is None and scoreboard._agree(0.0, 0.0) is None
+    assert scoreboard._agree(-0.1, -2.0) is True and scoreboard._agree(-0.1, 2.0) is False
+
+
 def test_the_counts_add_up(faithful):
     frame = scoreboard.breakdown("paper", faithful).set_index("table")
     assert frame["values"][:-1].sum() == frame["values"]["all"] == len(scoreboard.printed())

@@ -18,8 +18,8 @@ SPLIT = "imbalanced-0.6-1"
 def write(results, experiment, gains, method="cycle", variant="", split=SPLIT, seed=0, **more):
     """A record of an experiment at laptop scale with these gains."""
     runs = experiments.runs_of(experiment, "laptop", (seed,), (method,), (split,))
-    run = next(run for run in runs if run.variant == variant)
     n = len(gains)
+    run = next(run for run in runs if run.variant == variant and run.n == n)
     ladder = [{"round": 0, "matrix": np.full((n, n), 0.5).tolist()}, {"round": 5, "matrix": np.eye(n).tolist()}]
     record = {
         "standalone": ALONE[:n],
@@ -92,6 +92,15 @@ def test_comparisons_are_within_one_setting(tmp_path):
     write(tmp_path, "cifar10-cnn", [9, 9, 9, 9, 9], method="vpdl", seed=1)
     assert [held for _, held in cases(tmp_path, "larger MCG than VPDL")] == [True]
     assert [held for _, held in cases(tmp_path, "smaller CGS than VPDL")] == [True]
+
+
+def test_comparisons_are_within_one_data_set(tmp_path):
+    """CYCle beats VPDL on both, and VPDL on CIFAR-100 beats CYCle on CIFAR-10, which is no case."""
+    for name, ours, theirs in (("participants", 1, 2), ("participants-cifar100", 5, 6)):
+        write(tmp_path, name, np.linspace(2, 2 + ours, 5), split="homogeneous")
+        write(tmp_path, name, np.linspace(2, 2 + theirs, 5), method="vpdl", split="homogeneous")
+    found = cases(tmp_path, "N = 2, 5, 10: smaller CGS")
+    assert [held for _, held in found] == [True, True] and len({name for name, _ in found}) == 2
 
 
 def test_the_average_over_splits_uses_what_both_methods_have(tmp_path):
