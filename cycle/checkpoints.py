@@ -20,7 +20,7 @@ from cycle.training import State
 COLLABORATION = (  # options that the local epochs do not depend on
     "rounds", "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
     "silent", "forced_only", "epochs_per_round", "privacy", "topology", "beta", "local_steps", "evaluation",
-    "link_rule", "alignment", "mix_buffers", "participation",
+    "link_rule", "alignment", "self_loops", "mix_buffers", "participation",
 )  # fmt: skip
 LAYOUT = 1  # of what is saved: one more whenever `State.save` or the log changes
 SAVING_SHARE = 0.1  # of the time, at most, goes into saving how to go on: a mounted drive is slow, a model large

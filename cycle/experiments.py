@@ -67,6 +67,8 @@ READINGS = {  # of the gossip algorithm, where the paper is silent; every run is
     "relative-steps5": {"link_rule": "relative", "local_steps": 5, "methods": ("cycle-gossip",)},
     "relative-steps1": {"link_rule": "relative", "local_steps": 1, "methods": ("cycle-gossip",)},
     "updates": {"alignment": "updates", "methods": ("cycle-gossip",)},
+    "self-loops": {"self_loops": True, "methods": ("cycle-gossip",)},
+    "self-loops-warm": {"self_loops": True, "local_start": True, "methods": ("cycle-gossip",)},
 }
 
 BY_NUMBER = {  # what the tables of two, five and ten participants have in common

@@ -88,18 +88,20 @@ def masked_mixing(W, shares) -> np.ndarray:
     return heard / heard.sum(axis=1, keepdims=True)
 
 
-def reweigh(W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5) -> np.ndarray:
+def reweigh(W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5, self_loops: bool = False) -> np.ndarray:
     """Algorithm 3, lines 4-8: w_ij <- alpha w_ij + (1 - alpha) softmax_j(beta s_ij) for neighbours, rows normalised.
 
-    The own weight w_ii takes no part in the average, so only normalisation moves it; rows without neighbours stay.
+    The own weight w_ii takes no part in the average, so only normalisation moves it, unless there are `self_loops`:
+    then s_ii counts like the others. Rows without neighbours stay.
     """
     W, neighbours = _square(W, "W"), _square(neighbours, "neighbours").astype(bool)
     linked = neighbours.any(axis=1)
     if not linked.any():
         return W.copy()
     # The softmax needs a neighbour in each row; what it makes of rows that have none is not used.
-    fresh = reputation.alignment_softmax(alignment, neighbours | ~linked[:, None], beta)
-    moved = np.where(neighbours, reputation.update(W, fresh, alpha), W)
+    fresh = reputation.alignment_softmax(alignment, neighbours | ~linked[:, None], beta, self_loops)
+    scored = neighbours | (np.diag(linked) & self_loops)
+    moved = np.where(scored, reputation.update(W, fresh, alpha), W)
     return moved / moved.sum(axis=1, keepdims=True)
 
 

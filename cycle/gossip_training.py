@@ -88,7 +88,8 @@ def _round(task, options, state, links, dynamic, t, present, unmixed) -> tuple[t
             if options.alignment == "updates":
                 directions = {p.index: vector(p.model.parameters()) - origins[p.index] for p in group}
             directions, _ = _send(state, t, present, neighbours.T, directions)
-            W = reweigh(W, alignments(directions, neighbours), neighbours, options.beta, options.alpha)
+            s = alignments(directions, neighbours)
+            W = reweigh(W, s, neighbours, options.beta, options.alpha, options.self_loops)
         sent = draw_shares(link_probabilities(W, options.link_rule), t, None, rng) if dynamic else neighbours.T
         if part == parts - 1:
             for p in group:
@@ -164,8 +165,8 @@ def gradient(participant: Participant, epoch: int, options: Options) -> torch.Te
 
 
 def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) -> np.ndarray:
-    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours whose directions are known here, zero elsewhere."""
-    found = np.zeros(neighbours.shape)
+    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours whose directions are known here, 1 with oneself, zero elsewhere."""
+    found = np.eye(len(neighbours))
     for i, j in np.argwhere(np.triu(neighbours)):
         if directions[i] is not None and directions[j] is not None:
             found[i, j] = found[j, i] = (1 + float(reputation.cosine(directions[i], directions[j]))) / 2

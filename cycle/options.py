@@ -43,6 +43,7 @@ class Options:
     evaluation: str = "after"  # the round's mixing, or "before" it: which models are tested
     link_rule: str = "weight"  # i sends to j with probability w_ij; "relative": w_ij / max_j w_ij
     alignment: str = "gradients"  # what is compared; "updates": the local steps just made
+    self_loops: bool = False  # the softmax over alignments runs over oneself too, who is perfectly aligned
     mix_buffers: bool = True  # BatchNorm's running means and variances are averaged too
     participation: float = 1.0  # fraction of the participants drawn for each round
 

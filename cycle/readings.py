@@ -89,6 +89,7 @@ def reading_of(record: dict) -> str:
         f"mixing every {options['local_steps']} minibatches": options["local_steps"] > 1,
         "relative links": options["link_rule"] == "relative",
         "updates aligned": options["alignment"] == "updates",
+        "self-loops": options.get("self_loops", False),  # older records do not know them
         "buffers local": not options["mix_buffers"],
     }
     return ", ".join(name for name, applies in parts.items() if applies) or "as printed"

@@ -48,16 +48,20 @@ def fresh_scores(reputations, alpha: float = 0.5) -> np.ndarray:
     return np.concatenate([reputations[:1], np.clip(later, 0, 1)])  # rounding may leave the interval
 
 
-def alignment_softmax(alignment, neighbours, beta: float = 15.0) -> np.ndarray:
-    """Gossip form: w_ij proportional to exp(beta s_ij) over i's neighbours; zero elsewhere and on the diagonal."""
+def alignment_softmax(alignment, neighbours, beta: float = 15.0, self_loops: bool = False) -> np.ndarray:
+    """Gossip form: w_ij proportional to exp(beta s_ij) over i's neighbours; zero elsewhere and on the diagonal.
+
+    With `self_loops` everybody is a neighbour of itself too.
+    """
     alignment, neighbours = np.asarray(alignment, dtype=float), np.asarray(neighbours, dtype=bool)
     if alignment.shape != neighbours.shape or alignment.ndim != 2 or alignment.shape[0] != alignment.shape[1]:
         raise ValueError("alignment and neighbours must be square and of equal shape")
     if not beta >= 0:
         raise ValueError(f"beta must be zero or positive, got {beta}")
-    links = neighbours & ~np.eye(len(neighbours), dtype=bool)
+    own = np.eye(len(neighbours), dtype=bool)
+    links = neighbours & ~own
     if not links.any(axis=1).all():
         raise ValueError("neighbours must give every participant at least one neighbour")
-    scores = np.where(links, beta * alignment, -np.inf)
+    scores = np.where(links | (own & self_loops), beta * alignment, -np.inf)
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)

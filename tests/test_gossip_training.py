@@ -350,3 +350,22 @@ def test_the_gradient_is_that_of_the_cross_entropy_at_its_temperature(small_run,
     own = torch.autograd.grad(-log_p[range(one.size), one.labels].mean(), list(one.model.parameters()))
     wanted = torch.cat([part.flatten() for part in own])
     assert torch.allclose(gossip_training.gradient(one, 0, options), wanted, atol=1e-6)
+
+
+def test_self_loops_let_the_softmax_run_over_oneself(small_run, digits):
+    """One calibration from uniform weights, alpha = 1/2: w_ij = 1 / 2N + e^(beta s_ij) / 2 sum_k e^(beta s_ik)."""
+    weights = {}
+    for loops in (False, True):
+        task, options = task_and_options(small_run, digits, "cycle-gossip", rounds=1, self_loops=loops, beta=3.0)
+        (done,) = methods.play("cycle-gossip", task, options)
+        weights[loops] = done.reputation
+    n = len(weights[True])
+    plain, looped = weights[False], weights[True]
+    others = ~np.eye(n, dtype=bool)
+    # without self-loops row i is (1/2 [1/N + softmax_ij], own 1/N) normalised: the softmax over others can be read back
+    scale = 1 / n / plain.diagonal()
+    softmax = np.where(others, 2 * plain * scale[:, None] - 1 / n, 0)
+    odds = softmax / softmax.sum(axis=1, keepdims=True)  # e^(3 s_ij) / sum over the others
+    fresh = 2 * looped - 1 / n  # rows of `looped` sum to one without normalisation
+    assert np.allclose(fresh.sum(axis=1), 1) and (fresh.diagonal()[:, None] >= fresh).all()
+    assert np.allclose(np.where(others, fresh, 0) / (1 - fresh.diagonal())[:, None], odds, atol=1e-12)
