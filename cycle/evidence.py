@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from cycle import metrics, records, reputation
-from cycle.metrics import FairnessReport
+from cycle.metrics import FairnessReport, similar
 from cycle.records import RESULTS
 
 Case = tuple[str, bool | None]  # None: it was run, and nothing can be said
-SIMILAR = 0.15  # "on par", "comparable", "similar": the printed 2.79 is called on par with 2.45
 NOTHING = 0.05  # "a score of 0.0", as printed with one decimal
 
 
@@ -159,11 +158,6 @@ def gains_cost_fairness(others: tuple[str, ...]) -> Check:
         ]
 
     return check
-
-
-def similar(one: float, other: float) -> bool:
-    """Apart by at most SIMILAR of the second."""
-    return abs(one - other) <= SIMILAR * abs(other)
 
 
 def variants_by_setting(found: list[Trial], method: str) -> dict[tuple, dict[str, Trial]]:

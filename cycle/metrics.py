@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+SIMILAR = 0.15  # "on par", "comparable", "similar": the printed 2.79 is called on par with 2.45
+
 
 @dataclass(frozen=True)
 class FairnessReport:
@@ -88,6 +90,11 @@ def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
         gain_correlation=pearson(standalone, gain)[0],
         cantelli_bound=cantelli_bound(mean, spread),
     )
+
+
+def similar(one: float, other: float) -> bool:
+    """Apart by at most SIMILAR of the second."""
+    return abs(one - other) <= SIMILAR * abs(other)
 
 
 def spread_text(values, digits: int = 2) -> str:

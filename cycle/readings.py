@@ -18,7 +18,6 @@ PIPELINE = ("local_steps", "local_epochs", "lr_decay", "mix_buffers", "participa
 CIFAR_TABLES = ("noofparticipantsv3-part1", "appendix-n20-results")  # N = 5, 10 and 20; two are printed in part2
 COMPLETE, DYNAMIC = ("DSGD", "Gossip-SGD"), ("CYCle[Gossip]", "CYCle")  # in these tables
 TWOFOLD = 2  # gains "of the same size": neither is more than this many times the other
-CLEAR = 0.15  # "significantly" less: by more than what is called "on par" (`evidence.SIMILAR`)
 UNIFORM = 0.1  # accuracies are "uniform": their spread is at most this fraction of the spread alone
 
 
@@ -188,7 +187,8 @@ def _uniform(case, facts):
 
 
 def _clearly_narrower(case, facts):
-    return bool(case["cycle"]["CGS"] < (1 - CLEAR) * case["complete"]["CGS"])
+    cycle, complete = case["cycle"]["CGS"], case["complete"]["CGS"]
+    return bool(cycle < complete and not metrics.similar(cycle, complete))
 
 
 TRAITS = (  # of the printed tables

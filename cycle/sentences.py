@@ -26,7 +26,6 @@ from cycle.evidence import (
     scores_alike,
     scores_fall,
     scores_follow_sizes,
-    similar,
 )
 from cycle.experiments import AUGMENTED, PRINTED_RATE
 from cycle.free_riders import (
@@ -40,6 +39,7 @@ from cycle.free_riders import (
     score_of_flippers,
     told_apart,
 )
+from cycle.metrics import similar
 
 TABLES = ("cifar10-cnn", "cifar10-resnet")
 TEN_SPLITS = (*TABLES, "imbalance")

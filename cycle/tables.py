@@ -1,5 +1,6 @@
 """Ours beside the paper's: recorded runs summarised by split and method, with their spread over seeds."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pandas as pd
 from cycle import metrics, paper, records
 from cycle.experiments import EXPERIMENTS, runs_of
 from cycle.records import RESULTS
-from cycle.runs import PROFILES, RECORDED
+from cycle.runs import PROFILES, RECORDED, Run
 
 MEASURES = ("MVA", "MCG", "CGS")
 
@@ -83,6 +84,17 @@ def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFra
             theirs = [f"{value:.2f}" for value in theirs]
             rows.append({"split": split, "method": method, "of": "paper"} | dict(zip(names, theirs, strict=True)))
     return pd.DataFrame(rows)
+
+
+def across_processors(name: str, profile: str, results: Path = RESULTS) -> list[Run]:
+    """The runs whose participants' accuracy alone was recorded on another processor: gains carry the noise of both."""
+    found = []
+    for run, record in records.read(name, profile, results=results):
+        alone = results / run.alone().path
+        if alone.exists():
+            where = json.loads(alone.read_text())["provenance"]["hardware"]
+            found += [run] if record["provenance"]["hardware"] != where else []
+    return found
 
 
 def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:

@@ -70,3 +70,13 @@ def test_cifar10_is_verified_and_has_the_known_statistics():
     assert np.allclose(scaled.mean(0), data.mean, atol=1e-6) and np.allclose(
         scaled.std(0, unbiased=False), data.std, atol=1e-6
     )
+
+
+def test_cifar100_is_scaled_by_its_own_mean_and_deviation(monkeypatch):
+    pixels = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
+    labels = np.arange(20)
+    arrays = {"train_images": pixels, "train_labels": labels, "test_images": pixels, "test_labels": labels}
+    monkeypatch.setattr(datasets.fetch, "cifar", lambda name: (arrays, "digest"))
+    found = datasets._cifar100()
+    scaled = pixels.reshape(-1, 3) / 255
+    assert np.allclose(found.mean, scaled.mean(axis=0)) and np.allclose(found.std, scaled.std(axis=0))

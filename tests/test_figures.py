@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from cycle import diagrams, experiments, figures, tables
+from cycle import diagrams, experiments, figures, metrics, tables
 
 ALONE = [50.0, 40.0, 41.0, 42.0, 43.0]
 SIZES = [6000, 1000, 1000, 1000, 1000]
@@ -47,6 +47,8 @@ def test_gains_are_means_over_seeds(tmp_path):
     frame = figures.gains("cifar10-cnn", "laptop", results=tmp_path).set_index("method")
     assert frame.loc["cycle", ["seeds", "P1", "P2"]].tolist() == [2, 2.0, 0.0] and frame.loc["vpdl", "P5"] == 1
     assert len(figures.gains("cifar10-cnn", "laptop", ("vpdl",), tmp_path)) == 1
+    spread = figures.gains("cifar10-cnn", "laptop", ("cycle",), tmp_path, combine=metrics.spread_text)
+    assert spread["P1"].item() == "2.00 ± 1.41" and spread["P2"].item() == "0.00 ± 0.00"
     panel = figures.gain_panels(frame.reset_index()).axes[0]
     assert sorted(bar.get_height() for bar in panel.patches) == [0] * 4 + [1] * 5 + [2]
 

@@ -79,6 +79,8 @@ def test_size_of_the_gain_is_compared_with_the_printed_one():
 def test_a_loser_and_a_lost_gain_are_seen():
     loser = [FITTING[0], record("cycle-gossip", [69.0, 71.0, 59.9, 70.0, 72.0])]
     assert verdicts(loser, checks=readings.CLAIMS)["every gain positive"] == "no"
+    even = [FITTING[0], record("cycle-gossip", [ALONE[0], *FAIR[1:]])]  # nobody loses, and one gains nothing
+    assert verdicts(even, checks=readings.CLAIMS)["every gain positive"] == "no"
     printed = readings.printed()["MCG given up"]
     for lost, answer in ((printed - 0.2, "yes"), (printed + 0.2, "no")):
         kept = [FITTING[0], record("cycle-gossip", shifted(FAIR, np.mean(AGREED) - np.mean(FAIR) - lost))]

@@ -148,6 +148,17 @@ def test_a_record_called_paper_that_is_not_whole_is_refused(tmp_path, damage):
         records.execute(run, "cifar10-cnn", tmp_path, progress=False)
 
 
+def test_gains_over_two_processors_are_named(tmp_path):
+    """VPDL beside standalone as recorded, then as if on another machine."""
+    for method, where in (("standalone", "here"), ("vpdl", "here"), ("cycle", "elsewhere")):
+        (run,) = experiments.runs_of("cifar10-cnn", "laptop", (0,), (method,), ("homogeneous",))
+        record = json.loads((records.RESULTS / run.path).read_text())
+        record["provenance"]["hardware"] = where
+        (tmp_path / run.path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / run.path).write_text(json.dumps(record))
+    assert [run.method for run in tables.across_processors("cifar10-cnn", "laptop", tmp_path)] == ["cycle"]
+
+
 def test_every_experiment_can_be_named_and_read():
     for name in experiments.EXPERIMENTS:
         for profile in runs.PROFILES:

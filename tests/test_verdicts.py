@@ -137,6 +137,34 @@ def test_what_may_occasionally_happen_must_happen_once(tmp_path):
     assert [held for _, held in cases(tmp_path, what)] == [True]
 
 
+def test_more_gain_at_the_cost_of_fairness(tmp_path):
+    """Only those who gain more than CYCle make a case: CFFL with more spread, CGSV with none; RFFL gains less."""
+    write(tmp_path, "cifar10-cnn", [1, 2, 3, 2, 2])
+    for method, gains in (("cffl", [0, 9, 9, 9, 9]), ("cgsv", [5] * 5), ("rffl", [1, 0, 1, 0, 1])):
+        write(tmp_path, "cifar10-cnn", gains, method=method)
+    found = cases(tmp_path, "where the MCG is larger than CYCle's, the CGS is too; often: half of the cases")
+    assert {name.rsplit(", ", 1)[1]: held for name, held in found} == {"cffl": True, "cgsv": False}
+
+
+def test_homogeneous_participants_are_scored_alike_or_not(tmp_path):
+    """Columns of the mean score: all one half is alike, one of 0.2 is not."""
+    what = "homogeneous: lowest and highest score, mean over all calibrations, are similar"
+    matrix = np.full((5, 5), 0.5)
+    for low, held in ((0.5, True), (0.2, False)):
+        matrix[:, 4] = low
+        ladder = [{"round": 5 * t, "matrix": matrix.tolist()} for t in (0, 1)]
+        write(tmp_path, "cifar10-cnn", [1] * 5, split="homogeneous", reputation=ladder)
+        assert [answer for _, answer in cases(tmp_path, what)] == [held]
+
+
+def test_gossip_cases_are_told_apart_by_their_names():
+    frame = verdicts.verdicts(chapter="gossip")
+    names = [name for names in frame["against"] for name in (names.split("; ") if names not in ("", "all") else ())]
+    assert names and all("N=" in name and "seed" in name for name in names)
+    for names in frame["against"]:
+        assert len(set(names.split("; "))) == len(names.split("; "))
+
+
 def test_free_riders_are_judged_by_who_flips(tmp_path):
     """P5 flips; at the last calibration the honest score it 0, it scores them 0.5. Its reputation is the mean, 0.25."""
     matrix = np.full((5, 5), 0.5)
