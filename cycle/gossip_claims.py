@@ -67,13 +67,15 @@ def _apart(rows) -> float:
 
 BETA_CLAIMS = (
     Trait("like complete", 908, "lower values [...] emulating a fully-connected graph [its accuracies]",
-          _complete_without_beta),
+          _complete_without_beta, f"beta = 0: each accuracy within {SLIGHT:g} points of the complete graph's"),
     Trait("sends like complete", 908, "lower values [...] emulating a fully-connected graph [its messages]",
-          _complete_messages),
-    Trait("fairer", 908, "higher values of beta [...] promoting fairness", _fairer_with_beta),
-    Trait("varies slightly", 1486, "participant-level performance varies slightly", _varies_slightly),
+          _complete_messages, "beta = 0: no fewer messages than on the complete graph"),
+    Trait("fairer", 908, "higher values of beta [...] promoting fairness", _fairer_with_beta,
+          f"Pearson (B, A) higher at beta = {max(PRINTED_BETAS)} than at {min(PRINTED_BETAS)}"),
+    Trait("varies slightly", 1486, "participant-level performance varies slightly", _varies_slightly,
+          f"each participant's accuracies over the printed betas within {SLIGHT:g} points"),
     Trait("35 or 50 unbeaten in both", 1486, "intermediate values of beta (e.g., 35-50) strike a favorable balance",
-          _balance_between),
+          _balance_between, "35 or 50: no other printed beta has both a higher MCG and a higher Pearson (B, A)"),
 )  # fmt: skip
 
 
@@ -156,19 +158,27 @@ def _fourth_rises(case, facts):
 
 
 SKIN_CLAIMS = (
-    Trait("lowest CGS", 577, "CYCle achieves the lowest CGS", _lowest_spread),
-    Trait("utility", 577, "while preserving collaborative utility [no more is given up than in print]", _utility),
+    Trait("lowest CGS", 577, "CYCle achieves the lowest CGS", _lowest_spread, "CGS below that of all three graphs"),
+    Trait("utility", 577, "while preserving collaborative utility [no more is given up than in print]", _utility,
+          "no larger part of the complete graph's MCG given up than in print"),
     Trait("P4 rises", 1123, "initially, P1 assigns a lower reputation score to P4 [...] over time [it] improves",
-          _fourth_rises),
-    Trait("P5, P6 below 20", 1183, "participants 5 and 6 struggle significantly, [...] below 20%", _two_struggle),
-    Trait("P3, P4 best", 1183, "participants 3 and 4 achieve the best performance [alone]", _two_are_best),
+          _fourth_rises, "P1's weight of P4 against its mean weight: below 1 at first, higher at the end"),
+    Trait("P5, P6 below 20", 1183, "participants 5 and 6 struggle significantly, [...] below 20%", _two_struggle,
+          "alone both P5 and P6 below 20 %"),
+    Trait("P3, P4 best", 1183, "participants 3 and 4 achieve the best performance [alone]", _two_are_best,
+          "alone P3 and P4 are the best two"),
     Trait("complete highest", 1183, "a complete graph topology achieves the highest overall performance",
-          _complete_is_best),
-    Trait("complete uniform", 1183, "all participants converge to a uniform final performance", _complete_is_uniform),
-    Trait("complete unfair", 1183, "it fails to provide equitable outcomes", _complete_fails),
-    Trait("complete negative", 1183, "Pearson's corr. coefficient of -0.2649 [below zero]", _complete_is_negative),
-    Trait("CYCle significant", 1185, "a high correlation coefficient [...], with a small p-value", _significant),
-    Trait("ring unfair", 1185, "a ring topology [...] fails to deliver fair outcomes", _ring_fails),
+          _complete_is_best, "the complete graph's MCG above that of ring, exponential and CYCle"),
+    Trait("complete uniform", 1183, "all participants converge to a uniform final performance", _complete_is_uniform,
+          f"complete graph: spread of accuracy at most {UNIFORM:.0%} of the spread alone"),
+    Trait("complete unfair", 1183, "it fails to provide equitable outcomes", _complete_fails,
+          f"complete graph: Pearson (B, A) not above 0 with p below {SIGNIFICANT}"),
+    Trait("complete negative", 1183, "Pearson's corr. coefficient of -0.2649 [below zero]", _complete_is_negative,
+          "complete graph: Pearson (B, A) below 0"),
+    Trait("CYCle significant", 1185, "a high correlation coefficient [...], with a small p-value", _significant,
+          f"Pearson (B, A) above 0, p below {SIGNIFICANT}"),
+    Trait("ring unfair", 1185, "a ring topology [...] fails to deliver fair outcomes", _ring_fails,
+          f"ring: Pearson (B, A) not above 0 with p below {SIGNIFICANT}"),
 )  # fmt: skip
 
 

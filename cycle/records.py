@@ -142,11 +142,7 @@ def _checked(record: dict, run: Run, path: Path) -> dict:
 
 
 def _record(run, experiment, task, state, log, results) -> dict:
-    alone = results / run.alone().path
     final = log["curve"][-1]["accuracy"]
-    own = final if run.method == "standalone" and not run.flips else None
-    if own is None and alone.exists():
-        own = _load(alone)["accuracy"]
     return {
         "experiment": experiment,
         "profile": run.profile,
@@ -164,7 +160,7 @@ def _record(run, experiment, task, state, log, results) -> dict:
         "images": len(np.unique(np.concatenate(task.parts))),
         "sizes": [len(part) for part in task.parts],
         "accuracy": final,
-        "standalone": own,
+        "standalone": _accuracy_alone(run, final, results),
         "messages": {"sent": state.ledger.sent, "possible": state.ledger.possible},
         "bytes": int(state.ledger.matrix(bytes=True).sum()),
         "shares": state.ledger.matrix().tolist(),
@@ -178,20 +174,28 @@ def _record(run, experiment, task, state, log, results) -> dict:
     }
 
 
+def _accuracy_alone(run: Run, accuracy: list[float], results: Path) -> list[float] | None:
+    """B_n: a run's own accuracy where everybody trains alone on clean labels, else that of the run in which they do."""
+    if run.method == "standalone" and not run.flips:
+        return accuracy
+    alone = results / run.alone().path
+    return _load(alone)["accuracy"] if alone.exists() else None
+
+
 def read(name: str, profile: str, seeds=None, results: Path = RESULTS) -> list[tuple[Run, dict]]:
     """The runs of an experiment that are recorded, of these seeds or of all, with their records.
 
-    Where a run was recorded before its participants' accuracy alone was, that is filled in (None: still not recorded).
+    Their participants' accuracy alone is that of the standalone record as it is now, which may have come later or been
+    made again (None: not recorded yet).
     """
     if seeds is None:
         endings = (re.search(r"\.seed(\d+)\.json$", path.name) for path in (results / profile).rglob("*.json"))
         seeds = sorted({int(ending[1]) for ending in endings if ending})
     found = []
     for run in runs_of(name, profile, seeds):
-        path, alone = results / run.path, results / run.alone().path
+        path = results / run.path
         if path.exists():
             record = _checked(_load(path), run, path)
-            if record["standalone"] is None and alone.exists():
-                record["standalone"] = _load(alone)["accuracy"]
+            record["standalone"] = _accuracy_alone(run, record["accuracy"], results) or record["standalone"]
             found.append((run, record))
     return found

@@ -338,7 +338,7 @@ SENTENCES = (
              each(("gossip",), _negative)),
 )  # fmt: skip
 SENTENCES += tuple(  # sentences on gossip, judged as in its own chapter, on models tested after the mixing
-    Sentence(chapter, check.line, check.quote, check.name, experiments, tested_after_mixing(cases, check))
+    Sentence(chapter, check.line, check.quote, check.means, experiments, tested_after_mixing(cases, check))
     for chapter, experiments, cases, checks in (
         ("gossip", GOSSIP_BY_NUMBER, readings.cases, readings.CLAIMS[:3]),
         ("sensitivity", ("beta",), gossip_claims.beta_cases, gossip_claims.BETA_CLAIMS),

@@ -205,6 +205,27 @@ def test_two_crashes_while_ranks_save_lose_no_whole_set(small_run, digits, tmp_p
         assert [part["state"]["epoch"] for part in of(0).load()] == [10, 10]
 
 
+def test_two_runs_that_set_one_damaged_file_aside_both_go_on(small_run, digits, tmp_path, monkeypatch, capsys):
+    """Both find the shared local epochs damaged; the other run is the faster one to rename them."""
+    run = small_run("cycle")
+    shared = checkpoints.Checkpoints(run, digits, ranks.Ranks.of(run.n), tmp_path)
+    shared.warmup.parent.mkdir(parents=True)
+    shared.warmup.write_text("damaged")
+    latest = checkpoints._latest
+
+    def meanwhile(paths, key):
+        found = latest(paths, key)
+        if shared.warmup in paths:
+            os.replace(shared.warmup, f"{shared.warmup}.unused")
+        return found
+
+    monkeypatch.setattr(checkpoints, "_latest", meanwhile)
+    monkeypatch.setattr(shared, "_everybody", list)
+    assert shared.load() == []
+    assert "cannot be read" in capsys.readouterr().err
+    assert [path.name for path in shared.warmup.parent.iterdir()] == [f"{shared.warmup.name}.unused"]
+
+
 def test_cut_writes_are_those_of_processes_that_are_gone(tmp_path):
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()

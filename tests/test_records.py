@@ -1,3 +1,4 @@
+import itertools
 import json
 
 import pytest
@@ -103,6 +104,18 @@ def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
     found = {run.method: record for run, record in records.read("cifar10-cnn", "smoke", results=tmp_path)}
     assert found["cycle"]["standalone"] == alone["accuracy"]
     assert tables.summary("cifar10-cnn", "smoke", tmp_path)["method"].tolist() == ["standalone", "cycle"]
+    again = alone | {"accuracy": [value + 1 for value in alone["accuracy"]]}  # recorded once more, elsewhere
+    (tmp_path / cycle.alone().path).write_text(json.dumps(again))
+    found = {run.method: record for run, record in records.read("cifar10-cnn", "smoke", results=tmp_path)}
+    assert found["cycle"]["standalone"] == again["accuracy"]
+
+
+def test_committed_records_hold_the_accuracy_alone_that_is_recorded_now():
+    """Whoever reads the files without `cycle` finds the same gains."""
+    for name, profile in itertools.product(experiments.EXPERIMENTS, runs.RECORDED):
+        for run, record in records.read(name, profile):
+            held = json.loads((records.RESULTS / run.path).read_text())["standalone"]
+            assert held == record["standalone"], f"{run.path}: copy the accuracy of {run.alone().path}"
 
 
 def test_committed_records_are_whole_and_what_they_say():

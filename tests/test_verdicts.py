@@ -77,6 +77,7 @@ def test_every_claim_names_existing_experiments_and_a_chapter():
     for claim in SENTENCES:
         assert set(claim.experiments) <= set(experiments.EXPERIMENTS), claim
         assert (RESULTS.parent / "book" / f"{claim.chapter}.md").exists(), claim.chapter
+        assert " " in claim.checked, f"{claim.quote}: say in words what is asked of a case"
 
 
 def cases(results, what):

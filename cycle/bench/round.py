@@ -4,20 +4,16 @@
 """
 
 import copy
-import json
-import os
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from cycle import datasets, distillation, fetch, files, participants, records, training
+from cycle import datasets, distillation, fetch, participants, records, training
+from cycle.bench.recording import clock, write
 from cycle.options import Options
 from cycle.participants import Task
-from cycle.provenance import provenance
 
 SAMPLES, PARTICIPANTS, BATCH = 640, 5, 128
 HELD = 10_000  # images that a participant of the paper holds: what is scored, 512 of them, is a smaller part of a round
@@ -110,23 +106,15 @@ def _rows(person, options):
     return torch.arange(person.size, device=person.device).split(options.batch_size)
 
 
-def _clock() -> float:
-    """On a CPU the time this process used, so that neighbours do not count; on a GPU the time that passed."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-        return time.perf_counter()
-    return time.process_time()
-
-
 def _seconds(*functions, repeats=5) -> list[float]:
     """The shortest time of each, measured in turn so that a slow moment of the machine meets all of them."""
     times = [[] for _ in functions]
     for repeat in range(1 + repeats):
         for function, measured in zip(functions, times, strict=True):
-            began = _clock()
+            began = clock()
             function()
             if repeat:  # the first is for warming up
-                measured.append(_clock() - began)
+                measured.append(clock() - began)
     return [min(measured) for measured in times]
 
 
@@ -191,14 +179,6 @@ def _measure():
         "saved_by_layout_and_one_kl": (without_graph - vpdl_round) / published,
         "answers_sent": float(half.sum() / 20),
     }
-
-
-def write(path: Path, command: str, measure) -> None:
-    """What a benchmark measures, into its record, with where it came from and how busy the machine was before."""
-    torch.set_num_threads(1)  # as it measures: so the record says it
-    content = {"load": os.getloadavg(), "provenance": provenance(command, datasets.default_device())}
-    content["measured"] = measure()
-    files.write_atomically(path, lambda file: file.write(json.dumps(content, indent=1).encode()))
 
 
 if __name__ == "__main__":

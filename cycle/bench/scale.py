@@ -11,7 +11,7 @@ import torch
 from scipy.optimize import nnls
 
 from cycle import datasets, methods, records
-from cycle.bench.round import _clock, write
+from cycle.bench.recording import clock, write
 from cycle.options import Options
 from cycle.participants import Task
 from cycle.sharing import BYTES_PER_NUMBER
@@ -69,9 +69,9 @@ def _round(kind: str, n: int, **more) -> dict[str, float]:
     next(rounds)
     found = []
     while len(found) < 3 or sum(seconds for seconds, *_ in found) < BUDGET:
-        began = _clock()
+        began = clock()
         done = next(rounds)
-        seconds = _clock() - began
+        seconds = clock() - began
         entries = [entry for entry in done.ledger.entries if entry[0] == done.index]
         found.append((seconds, len(entries), sum(size for *_, size in entries)))
     measured = dict(zip(("seconds", "messages", "bytes"), min(found), strict=True))
