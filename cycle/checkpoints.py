@@ -32,7 +32,7 @@ def warmup_key(run: Run, data_hash: str, device: torch.device) -> str:
     own = {name: value for name, value in settings["options"].items() if name not in COLLABORATION}
     alone = settings | {"options": own, "method": "", "variant": "", "alone_as": ""}
     alone |= {"data": data_hash, "torch": torch.__version__, "device": device.type, "layout": LAYOUT}
-    alone |= {"threads": torch.get_num_threads()}
+    alone |= {"threads": torch.get_num_threads(), "instructions": torch.backends.cpu.get_cpu_capability()}
     modules = (datasets, models, options, participants, partition, runs, training)
     code = [Path(module.__file__).read_text() for module in modules]
     return hashlib.sha256("".join([json.dumps(alone, sort_keys=True), *code]).encode()).hexdigest()[:16]

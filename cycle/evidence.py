@@ -199,11 +199,15 @@ def rich_stay(first: int) -> Callable[[Trial], bool]:
     return holds
 
 
-def equals_converge(first: int) -> Callable[[Trial], bool]:
-    """The scores of the others, who hold equal shares, are closer together at the last calibration."""
+def equals_converge(first: int) -> Callable[[Trial], bool | None]:
+    """The scores of the others, who hold equal shares, lie closer together at the last calibration, for their mean.
+
+    Undecided where all end at nothing: that makes any scores equal.
+    """
 
     def holds(trial):
-        return np.ptp(trial.received(-1)[first:]) < np.ptp(trial.received(0)[first:])
+        begin, end = (trial.received(number)[first:] for number in (0, -1))
+        return np.ptp(end) / end.mean() < np.ptp(begin) / begin.mean() if end.mean() >= NOTHING else None
 
     return holds
 

@@ -22,14 +22,17 @@ def _git(*arguments) -> str:
 
 
 def hardware(device: torch.device) -> str:
-    """The name of the processor that does the work."""
+    """The processor that does the work: its name, the instructions it is used with, how many threads.
+
+    Processors of one name can differ in their instructions, and then round otherwise.
+    """
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
+    name = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return f"{line.split(':')[1].strip()}, {torch.get_num_threads()} thread(s)"
-    return f"{platform.processor() or platform.machine()}, {torch.get_num_threads()} thread(s)"
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        name = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), name)
+    return f"{name}, {torch.backends.cpu.get_cpu_capability()}, {torch.get_num_threads()} thread(s)"
 
 
 @functools.cache

@@ -23,6 +23,7 @@ from cycle.provenance import command_of, provenance
 from cycle.ranks import Ranks
 from cycle.runs import PROFILES, Run, task_of
 
+WHOSE = ("profile", "dataset", "model", "width", "method", "variant", "split", "n", "seed")  # fields that name a run
 RESULTS = Path(os.environ.get("CYCLE_RESULTS") or Path(__file__).resolve().parent.parent / "results")
 
 
@@ -118,13 +119,14 @@ def _load(path: Path) -> dict:
 
 
 def _checked(record: dict, run: Run, path: Path) -> dict:
-    """The record, if it was made with the options of this run (those that it names: older ones know fewer).
+    """The record, if it is of this run and made with its options (those that it names: older ones know fewer).
 
     One called `paper` must have all images of CIFAR, all epochs and its whole curve as well.
     """
     settings = json.loads(json.dumps(run.settings()))
-    expected = settings["options"] | {"flips": settings["flips"]}
-    other = {name: value for name, value in record["options"].items() if expected.get(name, value) != value}
+    expected = settings | settings["options"]
+    named = {name: record[name] for name in WHOSE if name in record} | record["options"]
+    other = {name: value for name, value in named.items() if expected.get(name, value) != value}
     if other:
         there, here = (", ".join(f"{name}={of[name]}" for name in other) for of in (other, expected))
         raise ValueError(f"{path} was recorded with {there}, this run has {here}: move the file away to run it anew")
@@ -133,7 +135,8 @@ def _checked(record: dict, run: Run, path: Path) -> dict:
         tested = [point["round"] + run.options.local_epochs + 1 for point in record.get("curve", ())]
         images = PICTURES[0] if run.dataset.startswith("cifar") else record.get("images")
         whole = sorted({*range(every, epochs + 1, every), epochs})
-        if record.get("images") != images or record.get("epochs") != epochs or tested != whole:
+        full = tested == whole and all(len(point["accuracy"]) == run.n for point in record["curve"])
+        if record.get("images") != images or record.get("epochs") != epochs or not full:
             raise ValueError(
                 f"{path} is called `paper` but has {record.get('images')} images of {images}, {record.get('epochs')} "
                 f"epochs of {epochs} and {len(tested)} points of a curve of {len(whole)}: move the file away"

@@ -79,9 +79,13 @@ def cells(profile: str, results: Path = RESULTS) -> pd.DataFrame:
 
 
 def breakdown(profile: str, results: Path = RESULTS) -> pd.DataFrame:
-    """For each table of the paper: values, those with a counterpart, and how many of the decidable ones agree."""
+    """For each table of the paper: values, those with a counterpart, and how many of the decidable ones agree.
+
+    Below them all together, and all without those that several tables print.
+    """
     frame = cells(profile, results)
-    groups = [*frame.groupby("table", sort=False), ("all", frame)]
+    once = frame.drop_duplicates(["setting", "method", "measure", "printed", "measured"])
+    groups = [*frame.groupby("table", sort=False), ("all", frame), ("all, repeats once", once)]
     return pd.DataFrame([{"table": name} | _counts(group) for name, group in groups])
 
 

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from cycle import metrics, paper, records
-from cycle.experiments import EXPERIMENTS, runs_of
+from cycle.checkpoints import COLLABORATION
+from cycle.experiments import EXPERIMENTS, OPTIONS, runs_of
+from cycle.methods import METHODS
 from cycle.records import RESULTS
 from cycle.runs import PROFILES, RECORDED, Run
 
@@ -91,10 +93,28 @@ def across_processors(name: str, profile: str, results: Path = RESULTS) -> list[
     found = []
     for run, record in records.read(name, profile, results=results):
         alone = results / run.alone().path
-        if alone.exists():
-            where = json.loads(alone.read_text())["provenance"]["hardware"]
-            found += [run] if record["provenance"]["hardware"] != where else []
+        if alone.exists() and not _on_one_processor(run, record, json.loads(alone.read_text())):
+            found.append(run)
     return found
+
+
+def _on_one_processor(run: Run, record: dict, alone: dict) -> bool:
+    """Whether two records round alike: seen in the local epochs that they share, where these were tested.
+
+    Elsewhere the names of the processors must do, which are the same for some that do not round alike.
+    """
+    own = OPTIONS - set(COLLABORATION)  # what local epochs depend on
+    alike = all(getattr(run.options, name) == getattr(run.alone().options, name) for name in own)
+    if METHODS[run.method].local_start and alike:
+        together, apart = (
+            {point["round"] + one["options"]["local_epochs"] + 1: point["accuracy"] for point in one["curve"]}
+            for one in (record, alone)
+        )
+        shared = [epoch for epoch in together if epoch in apart and epoch <= run.options.local_epochs]
+        if shared:
+            honest = [n for n in range(run.n) if n not in run.flips]
+            return all(together[epoch][n] == apart[epoch][n] for epoch in shared for n in honest)
+    return record["provenance"]["hardware"] == alone["provenance"]["hardware"]
 
 
 def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:

@@ -67,10 +67,13 @@ def test_cffl_rule(n, seed):
     previous, _ = shares(n, seed)
     scores = np.random.default_rng(seed).uniform(10, 90, n)
     present = np.ones(n, dtype=bool)
-    c = np.sinh(5 * (0.8 * previous + 0.2 * scores / scores.sum()))
+    if n > 2:
+        present[1], previous[1] = False, 0.0  # whatever its score
+    c = np.sinh(5 * (0.8 * previous + 0.2 * scores / (scores @ present))) * present
     c /= c.sum()
-    c[c < 1 / 3 / n] = 0
-    assert np.allclose(baselines.cffl_credibility(previous, scores, present), c / c.sum())
+    c[c < 1 / 3 / present.sum()] = 0
+    got = baselines.cffl_credibility(previous, scores, present)
+    assert np.allclose(got, c / c.sum()) and (got[~present] == 0).all()
 
 
 def one_round(method, small_run, digits, **changes):
@@ -217,6 +220,127 @@ def test_a_cffl_round_is_its_rule(small_run, digits, monkeypatch):
     assert state.ledger.matrix(bytes=True)[0, 5] == 4 * sent
     for s, parts, server in zip(start, zip(*uploads, strict=True), state.memory["server"].values(), strict=True):
         assert apart(server, s.numpy() + sum(parts)) <= 4
+
+
+def top_of_each(vector, fraction, sizes):
+    """The largest entries of each tensor; `sizes` of the tensors that a vector consists of."""
+    return np.concatenate([top(piece, fraction) for piece in np.split(vector, np.cumsum(sizes)[:-1])])
+
+
+def booked(t, uploading, up, down, sizes):
+    """The ledger's entries of a round: uploads of a fraction `up` of each tensor, downloads of fractions `down`."""
+    sent = [(t, n, len(down), up) for n in np.flatnonzero(uploading)]
+    sent += [(t, len(down), n, down[n]) for n in np.flatnonzero(down)]
+    return [(*who, 4 * sum(int(np.ceil(q * size - 1e-9)) for size in sizes)) for *who, q in sent]
+
+
+def by_reputation(method, start, updates, weights, sizes, patience):
+    """CGSV or RFFL from the formulas; of each round the reputation, everybody's model and what is booked."""
+    models_, present, reputation = start, weights > 0, 0 * weights
+    for t, update in enumerate(updates):
+        norms = np.linalg.norm(update, axis=1, keepdims=True)
+        uploads = update * (0.15 / (norms + 1e-7) if method == "cgsv" else np.minimum(1, 0.15 / norms))
+        total = (reputation if t else weights) @ uploads
+        cosines = uploads @ total / np.linalg.norm(uploads, axis=1) / np.linalg.norm(total)
+        mixed = 0.95 * reputation + 0.05 * cosines
+        mixed = np.maximum(mixed, 1e-3) if method == "cgsv" else np.maximum(mixed, 0) * present
+        reputation, uploading, kept = mixed / mixed.sum(), present, 0
+        share = np.tanh(reputation) / np.tanh(reputation).max()
+        if method == "rffl":
+            if t >= patience:
+                present = present & (reputation >= 1 / 3 / present.sum())
+                reputation = reputation * present / (reputation @ present)
+            share, kept = reputation / reputation.max(), uploads
+        models_ = models_ + kept + np.array([top_of_each(total, q, sizes) for q in share])
+        yield reputation, models_, booked(t, uploading, 1.0, share, sizes)
+
+
+def by_credibility(start, updates, scores, sizes):
+    """CFFL from the formulas; of each round also the models judged, by sender, and the server's model."""
+    models_, server, credibility = start, start[0], np.full(len(start), 1 / len(start))
+    for t, update in enumerate(updates):
+        kept, present = np.clip(update, -1e-3, 1e-3), credibility > 0
+        uploads = np.array([top_of_each(row, 0.1, sizes) for row in kept])
+        judged = {n: server + uploads[n] for n in np.flatnonzero(present)}
+        credibility = np.sinh(5 * (0.8 * credibility + 0.2 * scores * present / (scores @ present)))
+        credibility = credibility / credibility.sum()
+        credibility = np.where(credibility < 1 / 3 / present.sum(), 0, credibility)
+        credibility = credibility / credibility.sum()
+        total = uploads[credibility > 0].sum(0)
+        given = np.array([top_of_each(total, c, sizes) for c in credibility])
+        server, models_ = server + total, models_ + kept + np.where(given != 0, given - uploads, 0)
+        yield credibility, models_, booked(t, present, 0.1, credibility, sizes), judged, server
+
+
+def fixed_rounds(method, small_run, digits, monkeypatch, updates):
+    """The real loop with given local updates [round, participant, number]: its rounds, and what a rule starts from."""
+    run = small_run(method, local_epochs=0, rounds=len(updates))
+    task = runs.task_of(run, digits)
+    state = baselines_state(task, run.options)
+    start = baselines._parameters(state.participants[0])
+    sizes = [tensor.numel() for tensor in start]
+
+    def local(participant, epoch, options):
+        before = baselines._parameters(participant)
+        pieces = torch.from_numpy(updates[epoch, participant.index]).float().split(sizes)
+        update = [piece.view_as(tensor) for piece, tensor in zip(pieces, before, strict=True)]
+        baselines._set(participant.model, before, update)
+        return torch.zeros(2), before, update
+
+    monkeypatch.setattr(baselines, "_local", local)
+    starts = np.tile(baselines.vector(start).numpy().astype(float), (5, 1))
+    return methods.play(method, task, run.options, state), state, starts, sizes
+
+
+def models_of(done):
+    return np.array([baselines.vector(p.model.parameters()).detach().numpy() for p in done.participants])
+
+
+@pytest.mark.parametrize("method", ["cgsv", "rffl"])
+def test_rounds_by_reputation_are_their_rule(method, small_run, digits, monkeypatch):
+    """P5 points backwards and P4 sideways, both forwards in the end; by then, with RFFL, both have left."""
+    monkeypatch.setattr(baselines, "PATIENCE", 2)
+    rng = np.random.default_rng(0)
+    forward = rng.uniform(0.5, 2, (5, 5, 1))
+    forward[:3, 3:] = [[-0.12], [-0.5]]
+    updates = forward * rng.normal(size=(5, 1, 2410)) + rng.normal(size=(5, 5, 2410))
+    updates *= rng.uniform(1e-3, 5e-3, (5, 5, 1))  # norms on both sides of 0.15
+    rounds, state, start, sizes = fixed_rounds(method, small_run, digits, monkeypatch, updates)
+    weights = np.array([p.size for p in state.participants]) / sum(p.size for p in state.participants)
+    entries = []
+    for done, rule in zip(rounds, by_reputation(method, start, updates, weights, sizes, 2), strict=True):
+        reputation, wanted, sent = rule
+        entries += sent
+        assert np.allclose(state.memory["reputation"], reputation, atol=1e-6)
+        assert np.allclose(models_of(done), wanted, atol=1e-5)
+        assert sorted(done.ledger.entries) == sorted(entries)
+    counts = done.ledger.matrix()
+    assert counts[:5, 5].tolist() == ([5] * 5 if method == "cgsv" else [5, 5, 5, 3, 3])
+    assert counts[5, :5].tolist() == ([5] * 5 if method == "cgsv" else [5, 5, 5, 2, 0])  # P5's reputation was never > 0
+
+
+def test_cffl_rounds_are_their_rule(small_run, digits, monkeypatch):
+    """P4's uploads are worth nearly nothing: it leaves in round 3; then P5, by the higher threshold of four."""
+    updates = 3.5e-4 * np.random.default_rng(0).normal(size=(6, 5, 2410))  # some entries are clipped
+    scores, verdicts, entries = np.array([50.0, 60.0, 70.0, 0.1, 23.0]), [], []
+    rounds, state, start, sizes = fixed_rounds("cffl", small_run, digits, monkeypatch, updates)
+
+    def accuracy(model, *_):
+        judged, score = verdicts.pop(0)
+        assert np.allclose(baselines.vector(model.parameters()).detach().numpy(), judged, atol=1e-6)
+        return score
+
+    monkeypatch.setattr(baselines, "accuracy", accuracy)
+    for credibility, wanted, sent, judged, server in by_credibility(start, updates, scores, sizes):
+        verdicts += [(model, scores[n]) for n, model in judged.items()]
+        entries += sent
+        done = next(rounds)
+        assert not verdicts and np.allclose(state.memory["credibility"], credibility, atol=1e-6)
+        assert np.allclose(baselines.vector(state.memory["server"].values()).numpy(), server, atol=1e-6)
+        assert np.allclose(models_of(done), wanted, atol=1e-6)
+        assert sorted(done.ledger.entries) == sorted(entries)
+    assert done.ledger.matrix()[:5, 5].tolist() == [6, 6, 6, 4, 5]  # what they were removed for had been uploaded
+    assert done.ledger.matrix()[5, :5].tolist() == [6, 6, 6, 3, 4]
 
 
 def test_cffls_server_moves_and_knows_its_batchnorm(small_run, digits, mlp_with_batchnorm):

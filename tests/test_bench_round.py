@@ -22,7 +22,8 @@ def test_the_recorded_ratios_keep_their_aims():
     assert {name: measured[name] for name in AIMS if measured[name] > AIMS[name]} == {}
     assert measured["answers_sent"] == 0.5
     saved = [value for name, value in measured.items() if name.startswith("saved_by")]
-    assert len(saved) == 3 and min(saved) > -0.05
+    assert len(saved) == 4 and min(saved) > -0.05
+    assert abs(1 - sum(saved) - measured["vpdl_vs_published"]) < 1e-9  # together they are all that is saved
 
 
 def test_bare_passes_ask_those_who_answer_and_nobody_else(monkeypatch):

@@ -2,6 +2,7 @@ import itertools
 import json
 
 import pytest
+import torch
 
 from cycle import experiments, provenance, records, runs, tables
 
@@ -53,6 +54,17 @@ def test_a_record_with_other_options_is_not_taken_for_this_run(small_run, tmp_pa
     record["options"] = {"lr": record["options"]["lr"], "an option": "of an older version"}
     path.write_text(json.dumps(record))
     assert records.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [("method", "cycle"), ("split", "homogeneous"), ("seed", 3), ("n", 2), ("variant", "T1"), ("width", 8)],
+)
+def test_a_record_of_another_run_is_not_taken_for_this_one(small_run, tmp_path, field, value):
+    record = records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+    (tmp_path / small_run("vpdl").path).write_text(json.dumps(record | {field: value}))
+    with pytest.raises(ValueError, match=f"was recorded with {field}={value}, this run has {field}="):
+        records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -144,8 +156,9 @@ def test_committed_records_are_whole_and_what_they_say():
         {"epochs": 40},
         {"curve": []},
         lambda record: {"curve": record["curve"][:3] + record["curve"][4:]},
+        lambda record: {"curve": [point | {"accuracy": []} for point in record["curve"]]},
     ],
-    ids=["images", "epochs", "no curve", "a gap"],
+    ids=["images", "epochs", "no curve", "a gap", "an empty curve"],
 )
 def test_a_record_called_paper_that_is_not_whole_is_refused(tmp_path, damage):
     run = next(experiments.runs_of("cifar10-cnn", "paper", (0,), ("vpdl",), ("homogeneous",)))
@@ -162,14 +175,30 @@ def test_a_record_called_paper_that_is_not_whole_is_refused(tmp_path, damage):
 
 
 def test_gains_over_two_processors_are_named(tmp_path):
-    """VPDL beside standalone as recorded, then as if on another machine."""
-    for method, where in (("standalone", "here"), ("vpdl", "here"), ("cycle", "elsewhere")):
+    """By the local epochs that were shared (10 of 40, in which CYCle is altered), whatever names say; else by names."""
+    names = {"standalone": "here", "fedavg": "here", "rffl": "elsewhere", "vpdl": "elsewhere", "cycle": "here"}
+    for method, where in names.items():
         (run,) = experiments.runs_of("cifar10-cnn", "laptop", (0,), (method,), ("homogeneous",))
         record = json.loads((records.RESULTS / run.path).read_text())
         record["provenance"]["hardware"] = where
+        if method in ("cycle", "vpdl"):
+            local = [point for point in record["curve"] if point["round"] < 0]
+            assert local and record["curve"][0] in local
+            local[-1]["accuracy"][3] += 0.01 * (method == "cycle")
         (tmp_path / run.path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / run.path).write_text(json.dumps(record))
-    assert [run.method for run in tables.across_processors("cifar10-cnn", "laptop", tmp_path)] == ["cycle"]
+    assert [run.method for run in tables.across_processors("cifar10-cnn", "laptop", tmp_path)] == ["rffl", "cycle"]
+    found = experiments.runs_of("learning-rate", "laptop", (0,))  # local epochs at another rate are others anyway
+    for run in found:
+        (tmp_path / run.path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / run.path).write_text((records.RESULTS / run.path).read_text())
+    assert tables.across_processors("learning-rate", "laptop", tmp_path) == []
+
+
+def test_processors_of_one_name_are_told_apart_by_their_instructions(monkeypatch):
+    here = provenance.hardware(torch.device("cpu"))
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "OTHER")
+    assert here != provenance.hardware(torch.device("cpu")) and ", OTHER, " in provenance.hardware(torch.device("cpu"))
 
 
 def test_every_experiment_can_be_named_and_read():

@@ -9,7 +9,7 @@ import pytest
 from cycle import evidence, experiments, verdicts
 from cycle.records import RESULTS
 from cycle.runs import RECORDED
-from cycle.sentences import SENTENCES
+from cycle.sentences import SENTENCES, SOME
 
 ALONE = [50.0, 40.0, 41.0, 42.0, 43.0]
 SPLIT = "imbalanced-0.6-1"
@@ -67,7 +67,8 @@ def test_without_records_nothing_was_run(tmp_path):
     "held, share, verdict",
     [([], 1, "not run"), ([1, 1], 1, "reproduced"), ([1, 0], 1, "partly"), ([0, 0], 1, "not reproduced"),
      ([1, 1, 0], 0.5, "reproduced"), ([1, 0, 0], 0.5, "partly"), ([None], 1, "undecided"),
-     ([1, None], 1, "reproduced"), ([0, None], 1, "not reproduced")],
+     ([1, None], 1, "reproduced"), ([0, None], 1, "not reproduced"), ([1] + 500 * [0], SOME, "reproduced"),
+     ([0, 0], SOME, "not reproduced")],
 )  # fmt: skip
 def test_judging(held, share, verdict):
     assert verdicts.weigh([("case", value) for value in held], share) == verdict
@@ -156,6 +157,18 @@ def test_homogeneous_participants_are_scored_alike_or_not(tmp_path):
         ladder = [{"round": 5 * t, "matrix": matrix.tolist()} for t in (0, 1)]
         write(tmp_path, "cifar10-cnn", [1] * 5, split="homogeneous", reputation=ladder)
         assert [answer for _, answer in cases(tmp_path, what)] == [held]
+
+
+@pytest.mark.parametrize(
+    "last, held", [([0.4, 0.4, 0.4, 0.4], True), ([0.2, 0.3, 0.2, 0.2], False), ([0.02, 0.0, 0.02, 0.0], None)]
+)
+def test_equal_data_must_be_scored_more_equally_not_just_lower(tmp_path, last, held):
+    """P2 to P5 begin at 0.5, 0.7, 0.5, 0.5; recorded are reputations, half former and half fresh score."""
+    first, fresh = np.tile([0.9, 0.5, 0.7, 0.5, 0.5], (5, 1)), np.tile([0.9, *last], (5, 1))
+    ladder = [{"round": 0, "matrix": first.tolist()}, {"round": 5, "matrix": ((first + fresh) / 2).tolist()}]
+    write(tmp_path, "cifar10-cnn", [1] * 5, split="imbalanced-0.8-1", reputation=ladder)
+    (what,) = {sentence.checked for sentence in SENTENCES if "lie closer together" in sentence.checked}
+    assert [answer for _, answer in cases(tmp_path, what)] == [held]
 
 
 def test_gossip_cases_are_told_apart_by_their_names():
