@@ -49,7 +49,9 @@ def _everybody(alone, methods, **options):
 SERVER = ("fedavg", "cffl", "rffl", "cgsv")
 PRIVATE = ("vpdl", "cycle")
 GOSSIP = ("standalone", "gossip", "cycle-gossip")
-PRESET = {"lr": 0.015, "lr_decay": 0.977, "momentum": 0.0, "epochs_per_round": 3, "lr_every": 3}  # of CGSV's code
+PRESET = {  # of CGSV's code
+    "lr": 0.015, "lr_decay": 0.977, "lr_every": 3, "momentum": 0.0, "epochs_per_round": 3, "batch_size": 128,
+}  # fmt: skip
 SLIM = {"laptop": ("resnet18", 8)}
 AUGMENTED, PRINTED_RATE = "augmented", "augmented-lr0.1"  # variants in which everybody, also alone, trains otherwise
 OWN_T, OWN_T_RATE = "own-T5", "own-T5-lr0.1"
