@@ -121,6 +121,11 @@ def each(methods: tuple[str, ...], holds, splits: tuple[str, ...] = ("",)) -> Ch
     return check
 
 
+def where(chosen: Callable[[Trial], bool], check: Check) -> Check:
+    """The check on chosen trials only."""
+    return lambda found: check([trial for trial in found if chosen(trial)])
+
+
 def on_average(method: str, others: tuple[str, ...], measure, better, splits: int) -> Check:
     """One case for each network that has so many splits, and each other method: better(our mean, its mean).
 

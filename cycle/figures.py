@@ -142,8 +142,11 @@ def by_option(name: str, profile: str, method: str, *options: str, results: Path
     return pd.DataFrame(rows).merge(frame, on=["N", "split", "method", "seed"]) if rows else pd.DataFrame()
 
 
-def recorded(frame: pd.DataFrame, names: str | tuple[str, ...], profile: str) -> HTML:
-    """A table made from records, with a line for each experiment on where they come from; no table without records."""
+def recorded(frame: pd.DataFrame, names: str | tuple[str, ...], profile: str, seeds=None) -> HTML:
+    """A table made from records, with a line for each experiment on where they come from; no table without records.
+
+    `seeds` are those that the table shows, if not all.
+    """
     table = plots.table(frame).data if len(frame) else ""
     names = (names,) if isinstance(names, str) else names
-    return HTML(table + "".join(plots.provenance(name, profile).data for name in names))
+    return HTML(table + "".join(plots.provenance(name, profile, seeds).data for name in names))

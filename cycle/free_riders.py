@@ -47,27 +47,45 @@ def flippers_gain_least(found: list[Trial]) -> list[Case]:
     return cases
 
 
-def score_of_flippers(trial: Trial, calibration: int = -1) -> np.ndarray:
-    """What the honest think of those who flip labels, at one calibration (-1: the last)."""
-    return trial.scores(calibration)[np.ix_(honest(trial), list(flippers(trial)))]
+def mean_score(trial: Trial, scorers: list[int], scored: list[int], calibration: int = -1) -> float:
+    """What these think of those (nobody of itself), on average, at one calibration (-1: the last)."""
+    return np.nanmean(trial.scores(calibration)[np.ix_(scorers, scored)])
 
 
-def score_among_honest(trial: Trial, calibration: int = -1) -> np.ndarray:
-    """... and of each other."""
-    scores = trial.scores(calibration)[np.ix_(honest(trial), honest(trial))]
-    return scores[np.isfinite(scores)]
+def score_of_flippers(trial: Trial) -> np.ndarray:
+    """What each of the honest thinks of each who flips labels, at the last calibration."""
+    return trial.scores(-1)[np.ix_(honest(trial), list(flippers(trial)))]
 
 
-def score_by_flippers(trial: Trial) -> np.ndarray:
-    """... and what these think of the honest."""
-    return trial.scores(-1)[np.ix_(list(flippers(trial)), honest(trial))]
+def score_by_flippers(trial: Trial) -> float:
+    """... and what those who flip think of the honest, on average."""
+    return mean_score(trial, list(flippers(trial)), honest(trial))
+
+
+def marked_down(calibration: int) -> Callable[[Trial, Trial], bool]:
+    """For `rates`: at this calibration the honest score each who flips below what it has there with clean labels."""
+
+    def holds(flipped, clean):
+        once, now = (
+            [mean_score(trial, honest(flipped), [n], calibration) for n in flippers(flipped)]
+            for trial in (clean, flipped)
+        )
+        return all(after < before for before, after in zip(once, now, strict=True))
+
+    return holds
 
 
 def told_apart(calibration: int) -> Callable[[Trial, Trial], bool]:
-    """For `rates`: at this calibration the honest score those who flip below each other."""
-    return lambda flipped, clean: (
-        score_of_flippers(flipped, calibration).mean() < score_among_honest(flipped, calibration).mean()
-    )
+    """For `rates`: at this calibration the honest score each who flips below every one of themselves."""
+
+    def holds(flipped, clean):
+        theirs, own = (
+            [mean_score(flipped, honest(flipped), [n], calibration) for n in who]
+            for who in (flippers(flipped), honest(flipped))
+        )
+        return max(theirs) < min(own)
+
+    return holds
 
 
 def falls_with_rate(found: list[Trial]) -> list[Case]:

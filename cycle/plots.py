@@ -66,9 +66,9 @@ def _kind(column) -> str:
     return "words" if any(text[:1].isalpha() for text in texts) else "numbers"
 
 
-def provenance(name: str, profile: str) -> HTML:
-    """The line under a recorded table or figure: where its numbers came from."""
-    return HTML(f'<p class="provenance">{html.escape(tables.provenance_line(name, profile))}</p>')
+def provenance(name: str, profile: str, seeds=None) -> HTML:
+    """The line under a recorded table or figure: where its numbers, of these seeds or of all, came from."""
+    return HTML(f'<p class="provenance">{html.escape(tables.provenance_line(name, profile, seeds=seeds))}</p>')
 
 
 def _png(figure) -> bytes:

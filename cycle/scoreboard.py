@@ -25,6 +25,7 @@ def printed() -> pd.DataFrame:
 def measured(profile: str, results: Path = RESULTS) -> dict[tuple, dict[int, dict]]:
     """(table, data set, network, split, N, method, as printed) -> seed -> record, over all experiments of that table.
 
+    Each record names the `network` that was run.
     What was run on a drawn stand-in for the data is no counterpart; of several experiments the first counts.
     """
     found: dict[tuple, dict[int, dict]] = {}
@@ -35,9 +36,9 @@ def measured(profile: str, results: Path = RESULTS) -> dict[tuple, dict[int, dic
             for printed_name in METHOD_NAMES.get(run.label, ()):
                 for table in experiment.paper if record["standalone"] and "synthetic" not in run.dataset else ():
                     key = (table, dataset, model, run.split, run.n, printed_name)
-                    network = run.path.split("/")[1]
+                    network = f"{'slim ' if run.width else ''}{run.model}"
                     if networks.setdefault(key, network) == network:
-                        found.setdefault(key, {}).setdefault(run.seed, record)
+                        found.setdefault(key, {}).setdefault(run.seed, record | {"network": network})
     return found
 
 
@@ -52,7 +53,10 @@ def value(record: dict, measure: str) -> float:
 
 
 def cells(profile: str, results: Path = RESULTS) -> pd.DataFrame:
-    """One row for each printed value: measured mean, spread and seeds; whether sign, order and size agree (or None)."""
+    """One row for each printed value: measured mean, spread and seeds; whether sign, order and size agree (or None).
+
+    Where order is judged, CYCle's printed and measured values stand beside it; `network` is the one that was run.
+    """
     frame, found = printed(), measured(profile, results)
     lines = {
         (*key, method): number for *key, method, number in frame[[*CELL, "method", "value"]].itertuples(index=False)
@@ -64,14 +68,15 @@ def cells(profile: str, results: Path = RESULTS) -> pd.DataFrame:
         taken = f"first {HONEST[row.table]}" if measure == "avg_honest" else measure
         values = np.array([value(record, taken) for record in seeds.values()])
         several = len(values) > 1
-        entry = {"table": row.table, "setting": f"{row.label}, N = {row.N}", "method": row.method, "measure": measure}
-        entry |= {"printed": row.value, "seeds": len(values)}
+        entry = {"table": row.table, "dataset": row.dataset, "setting": f"{row.label}, N = {row.N}"}
+        entry |= {"network": next((record["network"] for record in seeds.values()), "")}
+        entry |= {"method": row.method, "measure": measure, "printed": row.value, "seeds": len(values)}
         entry |= {"measured": values.mean() if len(values) else np.nan}
         entry |= {"spread": values.std(ddof=1) if several else np.nan}
         entry |= {"sign": None, "order": None, "size": None}
         if len(values):
             entry["sign"] = _sign(row, lines.get((*place, measure, "SA")), seeds)
-            entry["order"] = _order(row, place, lines, found, seeds)
+            entry |= _order(row, place, lines, found, seeds)
         if several:
             entry["size"] = bool(abs(row.value - entry["measured"]) <= DEVIATIONS * entry["spread"])
         rows.append(entry)
@@ -84,7 +89,8 @@ def breakdown(profile: str, results: Path = RESULTS) -> pd.DataFrame:
     Below them all together, and all without those that several tables print.
     """
     frame = cells(profile, results)
-    once = frame.drop_duplicates(["setting", "method", "measure", "printed", "measured"])
+    measured_first = frame.sort_values("seeds", ascending=False, kind="stable")
+    once = measured_first.drop_duplicates(["dataset", "setting", "method", "measure", "printed"])
     groups = [*frame.groupby("table", sort=False), ("all", frame), ("all, repeats once", once)]
     return pd.DataFrame([{"table": name} | _counts(group) for name, group in groups])
 
@@ -115,16 +121,17 @@ def _sign(row, alone, seeds) -> bool | None:
     return None
 
 
-def _order(row, place, lines, found, seeds) -> bool | None:
-    """Whether CYCle stands on the same side of this method as in print, over the seeds that both have."""
+def _order(row, place, lines, found, seeds) -> dict:
+    """Whether CYCle stands on the same side of this method as in print, and where, over the seeds of both."""
     measure = row.participant_or_metric
     ours = next((name for name in _rivals(row) if (*place, measure, name) in lines), None)
     other = _seeds(found, place, ours) if ours else {}
     common = seeds.keys() & other.keys()
     if not common or row.method == "SA":
-        return None
-    difference = np.mean([value(other[seed], measure) - value(seeds[seed], measure) for seed in common])
-    return _agree(lines[*place, measure, ours] - row.value, difference)
+        return {}
+    theirs, own = (np.mean([value(by_seed[seed], measure) for seed in common]) for by_seed in (seeds, other))
+    in_print = lines[*place, measure, ours]
+    return {"order": _agree(in_print - row.value, own - theirs), "CYCle printed": in_print, "CYCle measured": own}
 
 
 def _agree(in_print: float, ours: float) -> bool | None:

@@ -117,9 +117,9 @@ def _on_one_processor(run: Run, record: dict, alone: dict) -> bool:
     return record["provenance"]["hardware"] == alone["provenance"]["hardware"]
 
 
-def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
-    """What the numbers came from: profile, seeds, hardware, dates, commits, command."""
-    read = records.read(name, profile, results=results)
+def provenance_line(name: str, profile: str, results: Path = RESULTS, seeds=None) -> str:
+    """What the numbers came from: profile, seeds (these, or all recorded), hardware, dates, commits, command."""
+    read = records.read(name, profile, seeds, results)
     found = [record for _, record in read]
     if not found:
         return f"not run; to run it: python -m cycle run {name} --profile {profile}"

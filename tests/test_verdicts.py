@@ -101,7 +101,7 @@ def test_comparisons_are_within_one_data_set(tmp_path):
     for name, ours, theirs in (("participants", 1, 2), ("participants-cifar100", 5, 6)):
         write(tmp_path, name, np.linspace(2, 2 + ours, 5), split="homogeneous")
         write(tmp_path, name, np.linspace(2, 2 + theirs, 5), method="vpdl", split="homogeneous")
-    found = cases(tmp_path, "N = 2, 5, 10: smaller CGS")
+    found = cases(tmp_path, "N = 5, 10: smaller CGS")
     assert [held for _, held in found] == [True, True] and len({name for name, _ in found}) == 2
 
 
@@ -131,7 +131,7 @@ def test_the_average_over_splits_uses_what_both_methods_have(tmp_path):
 
 
 def test_what_may_occasionally_happen_must_happen_once(tmp_path):
-    what = "larger MCG and larger CGS than CYCle, in some case"
+    what = "larger MCG and larger CGS than CYCle, in one case at least"
     write(tmp_path, "cifar10-cnn", [2] * 5)
     write(tmp_path, "cifar10-cnn", [1] * 5, method="cgsv")
     assert [held for _, held in cases(tmp_path, what)] == [False]
@@ -180,10 +180,9 @@ def test_gossip_cases_are_told_apart_by_their_names():
 
 
 def test_free_riders_are_judged_by_who_flips(tmp_path):
-    """P5 flips; at the last calibration the honest score it 0, it scores them 0.5. Its reputation is the mean, 0.25."""
-    matrix = np.full((5, 5), 0.5)
-    matrix[:, 4] = 0.25
-    scores = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}, {"round": 5, "matrix": matrix.tolist()}]
+    """P5 flips and is scored 0.4, then 0; P4, who is honest, 0.3, then 0.5 as all others. Reputations are means."""
+    first, fresh = np.tile([0.5, 0.5, 0.5, 0.3, 0.4], (5, 1)), np.tile([0.5, 0.5, 0.5, 0.5, 0], (5, 1))
+    scores = [{"round": 0, "matrix": first.tolist()}, {"round": 5, "matrix": ((first + fresh) / 2).tolist()}]
     clean = [{"round": 0, "matrix": np.full((5, 5), 0.5).tolist()}]
     write(tmp_path, "free-riders", [2] * 5, split="homogeneous", reputation=clean)
     for rate, alone in (
@@ -204,7 +203,8 @@ def test_free_riders_are_judged_by_who_flips(tmp_path):
     assert counted[least] == "2/2"
     assert counted["the same, gains against training alone on the labels at hand"] == "1/2"  # -2 at 0.2, +10 at 1.0
     assert counted["the same at the last calibration"] == "2/2"
-    assert counted["at the first calibration the honest score a flipper below each other"] == "0/2"
+    assert counted["at the first calibration the honest score each flipper below every one of themselves"] == "0/2"
+    assert counted["at the first calibration they score a flipper below what it has with clean labels"] == "2/2"
     falls = "the flippers' score, mean over all calibrations, falls from each rate to the next"
     assert counted[falls] == "1/2"  # 0 to 0.2, not on to 1.0
 
@@ -222,13 +222,13 @@ def test_those_with_augmented_images_are_judged_among_themselves(tmp_path):
     scores[0]["matrix"] = np.eye(5)[::-1].tolist()  # only P1, of the honest, thinks anything of P5, and P2 of P4 ...
     write(tmp_path, "free-riders-augmented", [2] * 5, variant=flip, split="homogeneous", reputation=scores)
     stay = "(0.6, 1): P1's mean score is similar at the first and the last calibration"
-    apart = "at the first calibration the honest score a flipper below each other"
+    down = "at the first calibration they score a flipper below what it has with clean labels"
     for what, held in (("larger MCG than VPDL", [False, True]), (stay, [False, True])):
         for name, expected in zip((what, f"with augmented images: {what}"), held, strict=True):
             assert [answer for _, answer in cases(tmp_path, name)] == [expected], name
-    # 1/4 of the honest think something of the flipper; of the 12 scores among the honest 2 are 1
-    assert [answer for _, answer in cases(tmp_path, f"with augmented images: {apart}")] == [False]
-    assert cases(tmp_path, apart) == []
+    # one of the four honest thinks something of the flipper, with clean labels all do, by a half
+    assert [answer for _, answer in cases(tmp_path, f"with augmented images: {down}")] == [True]
+    assert cases(tmp_path, down) == []
 
 
 def test_the_grid_of_thresholds(tmp_path):
