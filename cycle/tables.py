@@ -43,6 +43,12 @@ def reports(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def common_seeds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of a frame of `reports`, for each N and split, the seeds that all of its methods have: what may be compared."""
+    needed = frame.groupby(["N", "split"])["method"].transform("nunique")
+    return frame[frame.groupby(["N", "split", "seed"])["method"].transform("nunique") == needed]
+
+
 def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     """Ours (mean and, from two seeds on, sample deviation over seeds) beside the paper's printed values."""
     frame = reports(name, profile, results)

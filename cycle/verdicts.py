@@ -64,6 +64,19 @@ def board(results: Path = RESULTS, chapter: str | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows.values())
 
 
+def against(chapter: str, results: Path = RESULTS, most: int = 6) -> pd.DataFrame:
+    """The cases against the sentences of a chapter; of many the first few and how many more there are."""
+    frame = verdicts(results, chapter).query("against != ''")
+
+    def shortened(names):
+        names = names.split("; ")
+        more = [f"and {len(names) - most} more"] if len(names) > most + 1 else []
+        return "; ".join(names[: most if more else None] + more)
+
+    frame = frame.assign(against=frame["against"].map(shortened))
+    return frame[["line", "checked", "profile", "against"]]
+
+
 def counts(results: Path = RESULTS) -> pd.DataFrame:
     """How many sentences have which verdict, by profile, and how many of these rest on a single case.
 

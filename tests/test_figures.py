@@ -4,6 +4,7 @@ import json
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from cycle import diagrams, experiments, figures, metrics, tables
@@ -155,3 +156,12 @@ def test_arrows_of_a_diagram_join_its_boxes(draw, words):
     assert arrows and all(arrow.xy in centres and arrow.xyann in centres for arrow in arrows)
     places = [box.get_window_extent() for box in boxes]
     assert not any(a.overlaps(b) for i, a in enumerate(places) for b in places[:i]), "two boxes overlap"
+
+
+def test_methods_are_compared_over_the_seeds_that_all_have():
+    rows = [("a", 0), ("a", 1), ("b", 0)], [("a", 1), ("b", 1)]
+    frame = pd.DataFrame([(5, split, *row) for split, part in zip("xy", rows, strict=True) for row in part])
+    frame.columns = ["N", "split", "method", "seed"]
+    assert [tuple(row) for row in tables.common_seeds(frame).to_numpy()] == [
+        (5, "x", "a", 0), (5, "x", "b", 0), (5, "y", "a", 1), (5, "y", "b", 1),
+    ]  # fmt: skip

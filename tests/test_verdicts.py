@@ -264,3 +264,17 @@ def test_every_claim_is_counted_once_and_what_was_judged_otherwise_apart():
     assert judged[verdicts.STAND_IN] == drawn > 0
     assert judged["laptop" + verdicts.AGAIN] == judged["paper" + verdicts.AGAIN] == again > 0
     assert judged["laptop"] + drawn + again == judged["paper"] + again == len(SENTENCES)
+
+
+def test_of_many_cases_against_the_first_few_are_named(tmp_path):
+    """CYCle has a loser in every split but one, twice: nine names, of which six are shown."""
+    for split in experiments.FIVE_SPLITS:
+        for seed in (0, 1):
+            gains = [1, 1, 1, 1, 1 if (split, seed) == ("homogeneous", 0) else -1]
+            write(tmp_path, "cifar10-cnn", gains, split=split, seed=seed)
+    asked = "checked == 'the smallest gain is above 0' and profile == 'laptop'"
+    whole, shown = (
+        frame.query(asked) for frame in (verdicts.verdicts(tmp_path, "cifar"), verdicts.against("cifar", tmp_path))
+    )
+    names = whole["against"].item().split("; ")
+    assert len(names) == 9 and shown["against"].item().split("; ") == [*names[:6], "and 3 more"]
