@@ -304,6 +304,7 @@ EXPERIMENTS = {
 def _chosen(asked, known, what):
     if asked is None:
         return known
+    asked = [asked] if isinstance(asked, str) else asked
     unknown = [name for name in asked if name not in known]
     if unknown:
         raise ValueError(f"{what} must be among {', '.join(known)}, got {', '.join(unknown)}")

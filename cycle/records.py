@@ -121,7 +121,7 @@ def _load(path: Path) -> dict:
 def _checked(record: dict, run: Run, path: Path) -> dict:
     """The record, if it is of this run and made with its options (those that it names: older ones know fewer).
 
-    One called `paper` must have all images of CIFAR, all epochs and its whole curve as well.
+    One called `paper` must have all images of CIFAR, all epochs and its whole curve, up to its accuracy, as well.
     """
     settings = json.loads(json.dumps(run.settings()))
     expected = settings | settings["options"]
@@ -136,6 +136,7 @@ def _checked(record: dict, run: Run, path: Path) -> dict:
         images = PICTURES[0] if run.dataset.startswith("cifar") else record.get("images")
         whole = sorted({*range(every, epochs + 1, every), epochs})
         full = tested == whole and all(len(point["accuracy"]) == run.n for point in record["curve"])
+        full = full and record["accuracy"] == record["curve"][-1]["accuracy"]
         if record.get("images") != images or record.get("epochs") != epochs or not full:
             raise ValueError(
                 f"{path} is called `paper` but has {record.get('images')} images of {images}, {record.get('epochs')} "

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from cycle import baselines, methods, runs
+from cycle import baselines, experiments, methods, runs
 
 vectors = st.integers(0, 999).map(lambda seed: np.random.default_rng(seed).normal(size=37))
 
@@ -402,3 +402,14 @@ def baselines_state(task, options):
     from cycle import training
 
     return training.start(task, options, common_start=True)
+
+
+@pytest.mark.parametrize("method, lr", [("cgsv", 0.015), ("rffl", 0.015), ("cffl", 0.01)])
+def test_the_presets_are_those_of_their_code(method, lr):
+    """Learning rate times 0.977 a round, three local epochs a round, no momentum, batches of 128."""
+    chosen = {"methods": (method,), "splits": ("homogeneous",), "variants": ("preset", "preset-cffl")}
+    (run,) = experiments.runs_of("baseline-presets", "laptop", **chosen)
+    for t in (0, 1, 10):
+        for epoch in range(3):
+            assert run.options.lr_at(3 * t + epoch) == pytest.approx(lr * 0.977**t)
+    assert (run.options.epochs_per_round, run.options.momentum, run.options.batch_size) == (3, 0, 128)

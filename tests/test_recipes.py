@@ -60,3 +60,5 @@ def test_in_a_notebook_the_table_stands_in_one_place(tmp_path, capsys):
 def test_unknown_names_are_refused(tmp_path):
     with pytest.raises(ValueError, match="splits must be among"):
         recipes.fill("cifar10-cnn", "smoke", results=tmp_path, splits=("sideways",))
+    with pytest.raises(ValueError, match="got sideways$"):  # one name without brackets is one name
+        recipes.fill("cifar10-cnn", "smoke", results=tmp_path, methods="sideways")

@@ -158,8 +158,9 @@ def test_committed_records_are_whole_and_what_they_say():
         {"curve": []},
         lambda record: {"curve": record["curve"][:3] + record["curve"][4:]},
         lambda record: {"curve": [point | {"accuracy": []} for point in record["curve"]]},
+        lambda record: {"accuracy": [value + 0.01 for value in record["accuracy"]]},
     ],
-    ids=["images", "epochs", "no curve", "a gap", "an empty curve"],
+    ids=["images", "epochs", "no curve", "a gap", "an empty curve", "an accuracy that the curve does not end with"],
 )
 def test_a_record_called_paper_that_is_not_whole_is_refused(tmp_path, damage):
     run = next(experiments.runs_of("cifar10-cnn", "paper", (0,), ("vpdl",), ("homogeneous",)))

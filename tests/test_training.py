@@ -111,6 +111,32 @@ def test_scores_and_gradients_leave_batchnorm_as_it_is(small_run, digits, mlp_wi
     assert all(torch.equal(value, before[name]) for name, value in one.model.state_dict().items())
 
 
+def test_accuracy_is_that_of_eval_mode(small_run, digits, mlp_with_batchnorm):
+    """Of a model that has just been trained on: counted by hand with its running statistics, which stay as they are."""
+    run = small_run("standalone")
+    (one,) = runs.task_of(run, digits).participants(run.options, only=[0])
+    participants.learn(one, 0, run.options)
+    before = copy.deepcopy(one.model.state_dict())
+    found = participants.accuracy(one.model.train(), digits.test_images[:50], digits.test_labels[:50], one.pixels)
+    assert all(torch.equal(value, before[name]) for name, value in one.model.state_dict().items())
+    logits = one.model.eval()(one.pixels(digits.test_images[:50]))
+    assert found == 2 * (logits.argmax(dim=1) == digits.test_labels[:50]).sum().item()  # of 50, in percent
+
+
+def test_scores_are_taken_on_a_draw_of_the_own_samples_anew_at_each_calibration(small_run, digits):
+    run = small_run("cycle", score_samples=8)
+    one, other = runs.task_of(run, digits).participants(run.options)[:2]
+    drawn = []
+
+    def heard(inputs, rows):
+        drawn.append(set(rows.tolist()))
+        return participants.answer(other.model.eval(), inputs)
+
+    for epoch in (0, 5):
+        participants.score(one, epoch, run.options, {1: heard})
+    assert one.size > 8 and [len(rows) for rows in drawn] == [8, 8] and drawn[0] != drawn[1]
+
+
 @pytest.mark.parametrize("at_once, own_temperature", [(10_000, 1.0), (7, 1.0), (10_000, 5.0)])
 def test_score_is_the_equation(small_run, digits, monkeypatch, at_once, own_temperature):
     monkeypatch.setattr(participants, "GRAPH_PIXELS", 64 * at_once)
