@@ -278,3 +278,14 @@ def test_of_many_cases_against_the_first_few_are_named(tmp_path):
     )
     names = whole["against"].item().split("; ")
     assert len(names) == 9 and shown["against"].item().split("; ") == [*names[:6], "and 3 more"]
+
+
+def test_sentences_leave_out_what_they_do_not_speak_of(tmp_path):
+    """L479 is about five and ten participants, L426 about splits in which somebody contributes most."""
+    for method, gains in (("cycle", [1, 1]), ("vpdl", [0, 2])):
+        write(tmp_path, "participants", gains, method, split="homogeneous")
+    assert cases(tmp_path, "N = 5, 10: smaller CGS") == cases(tmp_path, "N = 5, 10: the smallest gain is above 0") == []
+    for split in ("homogeneous", "imbalanced-0.6-1"):
+        write(tmp_path, "cifar10-cnn", [-1, 1, 1, 1, 1], "cffl", split=split)
+    (what,) = {sentence.checked for sentence in SENTENCES if "whoever is best alone loses" in sentence.checked}
+    assert [held for _, held in cases(tmp_path, what)] == [True]
