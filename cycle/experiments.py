@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
+from cycle import controls
 from cycle.methods import METHODS
 from cycle.options import Options
 from cycle.runs import PROFILES, UNCHANGED, Run
@@ -58,6 +59,17 @@ OWN_T, OWN_T_RATE = "own-T5", "own-T5-lr0.1"
 PER_PEER = {"normalisation": "per_peer"}  # lambda_0 for each peer
 BETAS = (0, 5, 35, 50, 100)  # and 15, the default
 TAUS = {f"tau{opt}-{top}": {"tau_opt": opt, "tau_max": top} for opt in (0.0, 0.25, 0.5) for top in (0.6, 0.75, 0.9)}
+
+CONSTANT = {"lies": {4: controls.constant}}
+FLIPPER = {"flips": {4: 1.0}}
+SHUFFLES = (controls.permuted, controls.mean, controls.reversed)
+CONTROLS = (controls.permuted, controls.mean, controls.matched, controls.oracle, controls.reversed)
+
+
+def _controls(chosen, before="", **common):
+    """CYCle with other scores, or with the same scores for others: one variant a control."""
+    return {before + control.__name__: {"control": control, "methods": ("cycle",)} | common for control in chosen}
+
 
 READINGS = {  # of the gossip algorithm, where the paper is silent; every run is tested before and after mixing
     "": {},
@@ -123,6 +135,36 @@ EXPERIMENTS = {
         methods=("standalone", "echo", "blank", *PRIVATE),
         model="cnn",
         variants={"": {}} | {f"lambda{weight}": {"lambda_0": weight, "methods": ("blank",)} for weight in (5.0, 0.5)},
+    ),
+    "reputation": Experiment(
+        "Is it the reputation? CYCle with the same scores for the wrong peers: CIFAR-10, CNN",
+        (),
+        ("imbalanced-0.6-1", "homogeneous", "imbalanced-0.35-2", "dirichlet-0.5"),
+        model="cnn",
+        variants={"": {}} | _controls(CONTROLS),
+    ),
+    "reputation-augmented": Experiment(
+        "The same with augmented images: CIFAR-10, CNN",
+        (),
+        ("imbalanced-0.6-1", "homogeneous"),
+        model="cnn",
+        variants={AUGMENTED: _everybody(AUGMENTED, ("standalone", *PRIVATE), augment=True)}
+        | _controls(CONTROLS[:3], f"{AUGMENTED}-", augment=True, alone=AUGMENTED),
+    ),
+    "reputation-constant": Experiment(
+        "The same where one of five answers one class with certainty: CIFAR-10, CNN",
+        (),
+        ("homogeneous",),
+        model="cnn",
+        variants={"constantx1": CONSTANT | {"methods": PRIVATE}} | _controls(SHUFFLES, "constantx1-", **CONSTANT),
+    ),
+    "reputation-flipper": Experiment(
+        "The same where one of five has learned from wrong labels only: CIFAR-10, CNN",
+        (),
+        ("homogeneous",),
+        model="cnn",
+        variants={"flip1.0x1": FLIPPER | {"methods": ("standalone", *PRIVATE)}}
+        | _controls(SHUFFLES, "flip1.0x1-", **FLIPPER),
     ),
     "learning-rate": Experiment(
         "The printed learning rate 0.1 beside the one we use: CIFAR-10, CNN",
@@ -339,6 +381,7 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
         run = Run(
             profile, dataset, model, method, split, n, seed, images, options, width,
             changes.get("flips", {}), named[chosen], changes.get("alone", ""),
+            changes.get("control"), changes.get("lies", {}),
         )  # fmt: skip
         if method == "standalone" and not run.flips and method not in changes.get("methods", ()):
             if run.variant:

@@ -35,7 +35,9 @@ METHODS = {
 }
 
 
-def play(name: str, task: Task, options: Options, state: training.State | None = None) -> Iterator[training.Round]:
+def play(
+    name: str, task: Task, options: Options, state: training.State | None = None, rules: training.Rules | None = None
+) -> Iterator[training.Round]:
     """The rounds of a method by its name, from the start or from a state."""
     if name not in METHODS:
         raise ValueError(f"method must be one of {', '.join(METHODS)}, got {name!r}")
@@ -49,4 +51,10 @@ def play(name: str, task: Task, options: Options, state: training.State | None =
     state = state or training.start(task, options, METHODS[name].common_start)
     if state.ranks.size > 1 and not METHODS[name].ranks:
         raise ValueError(f"method must be one that knows ranks to run on several of them, got {name!r}")
-    return METHODS[name].generator(task, options, state)
+    if rules is None:
+        return METHODS[name].generator(task, options, state)
+    if not METHODS[name].private:
+        raise ValueError(f"rules must be None for {name}, which knows no answers")
+    if rules.says and state.ranks.size > 1:
+        raise ValueError("says must be empty with several ranks: liars are simulated in one process")
+    return METHODS[name].generator(task, options, state, rules)

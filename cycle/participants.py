@@ -16,7 +16,7 @@ from cycle.options import Options
 log = logging.getLogger("cycle")
 
 GRAPH_PIXELS = 2**19  # in one pass with a graph: 512 images of CIFAR, 13 of Fed-ISIC2019
-START, TRAIN, SCORE, SHARE = range(4)  # purposes of a random stream
+START, TRAIN, SCORE, SHARE, _, _, WEIGH = range(7)  # purposes of a random stream; gossip has two of its own
 
 
 def stream_seed(*key: int) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from cycle import datasets, models, training
+from cycle import controls, datasets, models, training
 from cycle.checkpoints import Checkpoints
 from cycle.experiments import runs_of
 from cycle.fetch import PICTURES
@@ -57,7 +57,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     hidden = not (progress and ranks.first)
     bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=hidden, mininterval=quiet)
     began = time.perf_counter() - log["seconds"]
-    for done in play(run.method, task, run.options, state):
+    for done in play(run.method, task, run.options, state, controls.rules_of(run, task, results)):
         tested = state.epoch % PROFILES[run.profile].test_every == 0 or state.epoch == run.options.epochs
         measured = ranks.collect(_measured(done, dataset, tested)) if tested or done.scored else None
         if measured and tested:
@@ -172,7 +172,7 @@ def _record(run, experiment, task, state, log, results) -> dict:
         "curve": log["curve"],
         "losses": log["losses"],
         "seconds": round(log["seconds"], 1),
-        "options": asdict(run.options) | {"flips": run.settings()["flips"]},
+        "options": asdict(run.options) | {name: run.settings()[name] for name in ("flips", "control", "lies")},
         "data_hash": task.dataset.hash,
         "provenance": log["provenance"],
     }

@@ -1,6 +1,7 @@
 """One run: everything that decides its numbers, at which scale, and the participants that come of it."""
 
 import re
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
@@ -31,6 +32,8 @@ class Run:
     flips: dict[int, float] = field(default_factory=dict)  # participant: rate of flipped labels
     variant: str = ""  # what sets this run apart within its experiment, for its file name
     alone_as: str = ""  # the variant in which the same participants trained alone, if that changed too
+    control: Callable | None = None  # (run, task, results) -> rules in the place of the paper's
+    lies: dict[int, Callable] = field(default_factory=dict)  # hostile participant: logits -> what it answers
 
     @property
     def path(self) -> str:
@@ -46,7 +49,12 @@ class Run:
 
     def settings(self) -> dict:
         """All of it as plain values, for the record."""
-        return {**asdict(self), "flips": {str(n): rate for n, rate in self.flips.items()}}
+        named = {
+            "flips": {str(n): rate for n, rate in self.flips.items()},
+            "control": self.control.__name__ if self.control else "",
+            "lies": {str(n): lie.__name__ for n, lie in self.lies.items()},
+        }
+        return {**asdict(self), **named}
 
     def alone(self) -> "Run":
         """The standalone run that gives the same participants their B_n (on clean labels, of the same images)."""
@@ -55,7 +63,7 @@ class Run:
         if self.alone_as:
             own |= {name: getattr(self.options, name) for name in ("lr", "own_temperature")}
         plain = replace(profile.options, **profile.changes.get(self.model, {}) | own)
-        return replace(self, method="standalone", variant=self.alone_as, flips={}, options=plain)
+        return replace(self, method="standalone", variant=self.alone_as, flips={}, options=plain, control=None, lies={})
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,20 @@ from torch import nn
 from cycle import reputation, sharing
 from cycle.correspondence import Correspondence
 from cycle.options import Options
-from cycle.participants import SCORE, SHARE, TRAIN, Participant, Task, learn, live, score, stored, stream_seed
+from cycle.participants import (
+    SCORE,
+    SHARE,
+    TRAIN,
+    WEIGH,
+    Participant,
+    Task,
+    answer,
+    learn,
+    live,
+    score,
+    stored,
+    stream_seed,
+)
 from cycle.ranks import Ranks
 
 
@@ -119,14 +132,28 @@ def _taught_alone(options: Options, state: State, teacher: Callable) -> Iterator
         yield Round(state.epoch - 1 - options.local_epochs, state.participants, torch.stack(losses), state.ledger)
 
 
-def vpdl(task: Task, options: Options, state: State) -> Iterator[Round]:
+def as_found(scores, scorer, round_index, rng):
+    """The paper's rule: what is used of a row of the reputation, for weights and for sharing, is the row itself."""
+    return scores
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a method takes as functions; the paper's where nothing else is said."""
+
+    weigh: Callable = as_found  # (scores, scorer, round_index, rng) -> what is used of this row of the reputation
+    share: Callable = sharing.draw_shares  # (reputation, round_index, period, rng) -> bool [sender, receiver]
+    says: dict[int, Callable] = field(default_factory=dict)  # of a liar: logits -> what it sends in their place
+
+
+def vpdl(task: Task, options: Options, state: State, rules: Rules = Rules()) -> Iterator[Round]:  # noqa: B008
     """Vanilla PDL: every peer always answers and counts the same."""
-    return _private_rounds(task, options, state, everybody_trusted)
+    return _private_rounds(task, options, state, everybody_trusted, rules)
 
 
-def cycle(task: Task, options: Options, state: State) -> Iterator[Round]:
+def cycle(task: Task, options: Options, state: State, rules: Rules = Rules()) -> Iterator[Round]:  # noqa: B008
     """CYCle, Algorithms 1 and 2: peers are weighted by reputation and answer as often as they think deserved."""
-    return _private_rounds(task, options, state, calibrated)
+    return _private_rounds(task, options, state, calibrated, rules)
 
 
 def everybody_trusted(state, t, options, shares, hear):
@@ -157,7 +184,14 @@ def _channel(state: State, peers, options: Options):
     return EncryptedChannel([p.pixels(p.images) for p in state.participants], peers[0], options.temperature)
 
 
-def _hearing(channel, state: State, peers, shares, t, options: Options, scoring: bool):
+def used(reputation: np.ndarray, t: int, task: Task, options: Options, weigh: Callable) -> np.ndarray:
+    """What everybody makes of its row; a rule that draws, draws the same between two calibrations."""
+    last = t - t % options.period
+    rngs = (np.random.default_rng(stream_seed(task.seed, WEIGH, n, last)) for n in range(task.n))
+    return np.stack([weigh(row, n, t, rng) for (n, row), rng in zip(enumerate(reputation), rngs, strict=True)])
+
+
+def _hearing(channel, state: State, peers, shares, t, options: Options, scoring: bool, says):
     """(k, n, purpose) -> the answers of k that n hears, of peers as they are now: computed when needed, or sent once.
 
     Only what the mask lets through is ever computed.
@@ -167,14 +201,19 @@ def _hearing(channel, state: State, peers, shares, t, options: Options, scoring:
     for peer, participant in zip(peers, state.participants, strict=True):
         peer.load_state_dict(participant.model.state_dict())
     if channel is None:
-        return lambda k, n, purpose: live(peers[k])
+        return lambda k, n, purpose: lying(peers[k], says[k]) if k in says else live(peers[k])
     sent = {
         (k, n): stored(options.temperature * channel.answer(k, n, t, peers[k])) for k, n in np.argwhere(shares).tolist()
     }
     return lambda k, n, purpose: sent[k, n]
 
 
-def _private_rounds(task: Task, options: Options, state: State, trust: Callable) -> Iterator[Round]:
+def lying(peer: nn.Module, lie: Callable):
+    """Answers (inputs, rows) -> what a hostile peer makes of its logits before it sends them."""
+    return lambda inputs, rows: lie(answer(peer, inputs).clone())
+
+
+def _private_rounds(task: Task, options: Options, state: State, trust: Callable, rules: Rules) -> Iterator[Round]:
     """Local epochs, then rounds: draw the shares, score, and step against peers frozen at the start of the round."""
     if state.ranks.size > 1:
         peers, channel = [], Correspondence(state.ranks, state.participants, task, options)
@@ -194,16 +233,17 @@ def _private_rounds(task: Task, options: Options, state: State, trust: Callable)
         else:
             before = np.zeros((task.n, task.n)) if state.reputation is None else state.reputation
             rng = np.random.default_rng(stream_seed(task.seed, SHARE, state.epoch))
-            shares = sharing.draw_shares(before, t, options.period, rng)
+            shares = rules.share(used(before, t, task, options, rules.weigh), t, options.period, rng)
             refusing = options.silent + (options.forced_only if t % options.period else ())
             shares[list(refusing)] = False
         shares = state.ranks.shared(shares, device)
-        hear = _hearing(channel, state, peers, shares, t, options, scoring)
+        hear = _hearing(channel, state, peers, shares, t, options, scoring, rules.says)
         state.reputation = trust(state, t, options, shares, hear)
+        weight = used(state.reputation, t, task, options, rules.weigh)
         losses = []
         for participant in state.participants:
             n = participant.index
-            weights = state.reputation[n] * shares[:, n]
+            weights = weight[n] * shares[:, n]
             heard = np.flatnonzero(weights)
             answers = [hear(k, n, TRAIN) for k in heard]
             losses.append(learn(participant, state.epoch, options, answers, scale * weights[heard]))
