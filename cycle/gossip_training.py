@@ -12,7 +12,6 @@ from torch import nn
 
 from cycle import reputation
 from cycle.gossip import adjacency, link_probabilities, masked_mixing, mixing_matrix, reweigh, submixing
-from cycle.models import assign, mixed_tensors, vector
 from cycle.options import Options
 from cycle.participants import (
     GRAPH_PIXELS,
@@ -28,6 +27,7 @@ from cycle.participants import (
 )
 from cycle.sharing import BYTES_PER_NUMBER, draw_shares
 from cycle.training import Round, State, local_epoch
+from reproduction.models import assign, mixed_tensors, vector
 
 log = logging.getLogger("cycle")
 

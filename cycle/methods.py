@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from cycle import baselines, gossip_training, training
+from cycle import gossip_training, training
 from cycle.options import Options
 from cycle.participants import Task
+from reproduction import baselines
 
 
 @dataclass(frozen=True)

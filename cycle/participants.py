@@ -9,9 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from cycle import distillation, metrics, models, reputation
-from cycle.datasets import Dataset, Pixels
+from cycle import distillation, metrics, reputation
 from cycle.options import Options
+from reproduction import models
+from reproduction.data.datasets import Dataset, Pixels
 
 log = logging.getLogger("cycle")
 

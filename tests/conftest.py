@@ -1,17 +1,18 @@
 import os
 from dataclasses import replace
 
+import hypothesis
 import pytest
 import torch
-from hypothesis import settings
 from torch import nn
 
-import cycle.vision  # noqa: F401 (before any test imports torchvision)
-from cycle import datasets, models, runs
+import reproduction.vision  # noqa: F401 (before any test imports torchvision)
+from reproduction import models, settings
+from reproduction.data import datasets
 
 # Machines differ, so no test is timed. At home examples are drawn anew each time; CI judges a change, not its luck.
-settings.register_profile("book", deadline=None, max_examples=50, derandomize="CI" in os.environ)
-settings.load_profile("book")
+hypothesis.settings.register_profile("book", deadline=None, max_examples=50, derandomize="CI" in os.environ)
+hypothesis.settings.load_profile("book")
 torch.set_num_threads(1)
 
 
@@ -25,9 +26,9 @@ def small_run():
     """One method of the smoke profile by name, short enough for a test."""
 
     def make(method, split="imbalanced-0.6-1", n=5, seed=0, **changes):
-        options = runs.PROFILES["smoke"].options
+        options = settings.PROFILES["smoke"].options
         options = replace(options, **({"local_epochs": 2, "rounds": 6, "period": 3} | changes))
-        return runs.Run("smoke", "digits", "mlp", method, split, n, seed, 200, options)
+        return settings.Run("smoke", "digits", "mlp", method, split, n, seed, 200, options)
 
     return make
 

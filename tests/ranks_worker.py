@@ -6,9 +6,10 @@ from pathlib import Path
 
 import torch
 
-from cycle import gossip_training, participants, ranks, records
+from cycle import gossip_training, participants, ranks
 from cycle.options import Options
-from cycle.runs import Run
+from reproduction import records
+from reproduction.settings import Run
 
 SMALL = {"local_epochs": 1, "rounds": 4, "batch_size": 32, "lr": 0.05, "period": 2, "score_samples": 64}
 GRAPH_PIXELS = 64 * 20  # scores and gradients take 20 images of the digits at a time: four parts, the last one short

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycle import audit, claims, paper
+from reproduction import paper
+from reproduction.judge import claims
+from reproduction.paper import audit
 
 DETAIL = "performance-study-table-c10-"
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from cycle import baselines, experiments, methods, runs
+from cycle import methods
+from reproduction import baselines, catalogue, settings
 
 vectors = st.integers(0, 999).map(lambda seed: np.random.default_rng(seed).normal(size=37))
 
@@ -78,7 +79,7 @@ def test_cffl_rule(n, seed):
 
 def one_round(method, small_run, digits, **changes):
     run = small_run(method, local_epochs=0, rounds=1, **changes)
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     trained = task.participants(run.options, common_start=True)
     start = baselines._parameters(trained[0])
     for participant in trained:
@@ -100,7 +101,7 @@ def test_fedavg_is_the_size_weighted_mean(small_run, digits):
 
 def test_fedavg_averages_batchnorm_buffers(small_run, digits, mlp_with_batchnorm):
     run = small_run("fedavg", local_epochs=0, rounds=1)
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     trained = task.participants(run.options, common_start=True)
     for participant in trained:
         baselines.learn(participant, 0, run.options)
@@ -163,7 +164,7 @@ def test_rffl_removes_for_good_and_books_it(small_run, digits, monkeypatch):
     calls = iter(range(100))
     monkeypatch.setattr(baselines, "cosine", lambda a, b: 0.2 if next(calls) % 5 == 4 else 1.0)
     run = small_run("rffl", local_epochs=0, rounds=4)
-    task, before = runs.task_of(run, digits), {}
+    task, before = settings.task_of(run, digits), {}
     for done in methods.play("rffl", task, run.options):
         if done.index >= 2:  # the last one is out: its own steps only, of norm 0.15 at most
             moved = baselines.vector(done.participants[4].model.parameters()) - before[4]
@@ -178,7 +179,7 @@ def test_rffl_removes_nobody_early(small_run, digits, monkeypatch):
     calls = iter(range(100))
     monkeypatch.setattr(baselines, "cosine", lambda a, b: -0.5 if next(calls) == 4 else 1.0)
     run = small_run("rffl", local_epochs=0, rounds=3)
-    *_, done = methods.play("rffl", runs.task_of(run, digits), run.options)
+    *_, done = methods.play("rffl", settings.task_of(run, digits), run.options)
     assert done.ledger.matrix()[5].tolist() == [3, 3, 3, 3, 2, 0]
     assert done.ledger.matrix()[:, 5].tolist() == [3, 3, 3, 3, 3, 0]
 
@@ -275,7 +276,7 @@ def by_credibility(start, updates, scores, sizes):
 def fixed_rounds(method, small_run, digits, monkeypatch, updates):
     """The real loop with given local updates [round, participant, number]: its rounds, and what a rule starts from."""
     run = small_run(method, local_epochs=0, rounds=len(updates))
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     state = baselines_state(task, run.options)
     start = baselines._parameters(state.participants[0])
     sizes = [tensor.numel() for tensor in start]
@@ -346,7 +347,7 @@ def test_cffl_rounds_are_their_rule(small_run, digits, monkeypatch):
 def test_cffls_server_moves_and_knows_its_batchnorm(small_run, digits, mlp_with_batchnorm):
     """The sum of all uploads is added to the server's model; statistics are those of the validation images."""
     run = small_run("cffl", local_epochs=0, rounds=2)
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     state = baselines_state(task, run.options)
     fresh = baselines.vector(state.participants[0].model.parameters())
     for _ in methods.play("cffl", task, run.options, state):
@@ -359,7 +360,7 @@ def test_cffls_server_moves_and_knows_its_batchnorm(small_run, digits, mlp_with_
 
 def test_local_epochs_of_a_round_follow_one_clock_with_a_fresh_optimiser(small_run, digits):
     run = small_run("fedavg", local_epochs=0, rounds=2, epochs_per_round=2, lr_every=3)
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     people = task.participants(run.options, common_start=True)
     shares = np.array([p.size for p in people]) / sum(p.size for p in people)
     for first in (0, 2):
@@ -386,7 +387,7 @@ def test_messages_to_and_from_the_server_are_counted(method, small_run, digits):
 @pytest.mark.parametrize("method", ["cffl", "rffl", "cgsv"])
 def test_the_servers_memory_is_resumed(method, small_run, digits):
     run = small_run(method, local_epochs=0, rounds=4)
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     whole = list(methods.play(method, task, run.options))[-1]
     state = baselines_state(task, run.options)
     rounds = methods.play(method, task, run.options, state)
@@ -408,7 +409,7 @@ def baselines_state(task, options):
 def test_the_presets_are_those_of_their_code(method, lr):
     """Learning rate times 0.977 a round, three local epochs a round, no momentum, batches of 128."""
     chosen = {"methods": (method,), "splits": ("homogeneous",), "variants": ("preset", "preset-cffl")}
-    (run,) = experiments.runs_of("baseline-presets", "laptop", **chosen)
+    (run,) = catalogue.runs_of("baseline-presets", "laptop", **chosen)
     for t in (0, 1, 10):
         for epoch in range(3):
             assert run.options.lr_at(3 * t + epoch) == pytest.approx(lr * 0.977**t)

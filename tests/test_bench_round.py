@@ -5,9 +5,9 @@ import json
 import numpy as np
 import torch
 
-from cycle.bench import round as bench
-from cycle.models import vector
 from cycle.options import Options
+from reproduction.bench import round as bench
+from reproduction.models import vector
 
 AIMS = {  # at most; set before anything was measured
     "vpdl_vs_published": 0.6,

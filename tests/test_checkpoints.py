@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from cycle import checkpoints, files, methods, ranks, records, runs, training
-from cycle.models import vector
+from cycle import files, methods, ranks, training
+from reproduction import checkpoints, records, settings
+from reproduction.models import vector
 
 NUMBERS = ("accuracy", "curve", "losses", "reputation", "shares", "messages", "bytes", "sizes", "images", "standalone")
 
@@ -54,7 +55,7 @@ def test_a_new_method_does_not_touch_the_others(small_run, tmp_path, monkeypatch
 def test_a_method_that_does_not_know_ranks_is_refused_there(small_run, digits, monkeypatch):
     monkeypatch.setitem(methods.METHODS, "halfway", methods.Method(halfway))
     run = small_run("halfway")
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     state = training.start(task, run.options)
     state.ranks = ranks.Ranks(5, 0, 2)
     with pytest.raises(ValueError, match="one that knows ranks .* got 'halfway'"):
@@ -122,9 +123,9 @@ import sys, torch
 torch.set_num_threads(1)
 from dataclasses import replace
 from pathlib import Path
-from cycle import records, runs
-options = replace(runs.PROFILES["smoke"].options, local_epochs=3, rounds=40, period=3)
-run = runs.Run("smoke", "digits", "mlp", "cycle", "imbalanced-0.6-1", 5, 0, 400, options)
+from reproduction import records, settings
+options = replace(settings.PROFILES["smoke"].options, local_epochs=3, rounds=40, period=3)
+run = settings.Run("smoke", "digits", "mlp", "cycle", "imbalanced-0.6-1", 5, 0, 400, options)
 records.execute(run, "test", Path(sys.argv[1]), progress=False)
 """
 

@@ -7,7 +7,8 @@ import pytest
 
 import cycle
 from cycle import __main__ as command_line
-from cycle import experiments, records, tables
+from reproduction import catalogue, records
+from reproduction.draw import tables
 
 
 def run(*arguments, check=True, **environment):
@@ -112,7 +113,7 @@ def test_freed_memory_is_kept():
 
 
 def test_importing_the_package_is_enough_and_results_may_lie_elsewhere(tmp_path):
-    code = "import cycle; print(cycle.reputation.misalignment([1.0, 0.0], [1.0, 0.0]), cycle.records.RESULTS)"
+    code = "import cycle; print(cycle.reputation.misalignment([1.0, 0.0], [1.0, 0.0]), reproduction.records.RESULTS)"
     environment = os.environ | {"CYCLE_RESULTS": str(tmp_path)}
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment).stdout
     assert said.split() == ["0.0", str(tmp_path)]
@@ -121,7 +122,7 @@ def test_importing_the_package_is_enough_and_results_may_lie_elsewhere(tmp_path)
 
 
 def test_a_changed_clone_shows_in_the_table(tmp_path):
-    run = next(experiments.runs_of("cifar10-cnn", "laptop", methods=("standalone",)))
+    run = next(catalogue.runs_of("cifar10-cnn", "laptop", methods=("standalone",)))
     path = tmp_path / run.path
     path.parent.mkdir(parents=True)
     origin = {"commit": 40 * "a" + "-dirty", "command": "", "hardware": "", "date": "2026-01-01"}

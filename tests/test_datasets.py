@@ -4,7 +4,7 @@ import torch
 from sklearn.datasets import load_digits
 from torchvision.transforms.v2 import functional as reference
 
-from cycle import datasets, fetch
+from reproduction.data import datasets, fetch
 
 
 def test_digits_are_scikit_learns(digits):

@@ -5,7 +5,9 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from cycle import datasets, methods, participants, records, runs
+from cycle import methods, participants
+from reproduction import records, settings
+from reproduction.data import datasets
 
 FACTORIES = {
     getattr(torch, name)
@@ -35,7 +37,7 @@ class Watch(TorchFunctionMode):
 @pytest.fixture
 def people(small_run, digits):
     run = small_run("cycle", augment=True, batch_size=16)
-    everybody = runs.task_of(run, digits).participants(run.options)
+    everybody = settings.task_of(run, digits).participants(run.options)
     return run.options, everybody
 
 

@@ -10,20 +10,9 @@ import torch
 from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
-from cycle import (
-    datasets,
-    experiments,
-    fedisic,
-    fetch,
-    lesions,
-    methods,
-    metrics,
-    models,
-    paper,
-    partition,
-    records,
-    runs,
-)
+from cycle import methods, metrics, partition
+from reproduction import catalogue, models, paper, records, settings
+from reproduction.data import datasets, fedisic, fetch, lesions
 
 PAPER_SIZES = [(9930, 2483), (3163, 791), (2691, 672), (1807, 452), (655, 164), (351, 88)]  # train, test of each center
 
@@ -225,15 +214,15 @@ def test_draw_refuses(labels, centers, named):
 
 
 def test_the_natural_split_gives_every_center_its_own(stand_in):
-    (run,) = experiments.runs_of("fed-isic", "laptop", methods=["standalone"])
-    task = runs.task_of(run, stand_in)
+    (run,) = catalogue.runs_of("fed-isic", "laptop", methods=["standalone"])
+    task = settings.task_of(run, stand_in)
     assert run.dataset == "fedisic-synthetic" and [len(part) for part in task.parts] == [s for s, _ in PAPER_SIZES]
     assert all((stand_in.centers[part] == center).all() for center, part in enumerate(task.parts))
 
 
 def test_a_smaller_natural_split_keeps_the_proportions(stand_in):
-    (run,) = experiments.runs_of("fed-isic-pooled", "smoke")
-    *centers, everybody = runs.task_of(run, stand_in).parts
+    (run,) = catalogue.runs_of("fed-isic-pooled", "smoke")
+    *centers, everybody = settings.task_of(run, stand_in).parts
     assert sorted(np.concatenate(centers)) == everybody.tolist() and len(everybody) == 2000
     labels = stand_in.train_labels.cpu().numpy()
     exact = fedisic.counts("train").to_numpy() * 2000 / 18_597
@@ -245,7 +234,7 @@ def test_natural_refuses_another_number_and_data_without_centers(digits):
     with pytest.raises(ValueError, match="n must be the number of centers, 2, got 3"):
         partition.natural([0, 0, 1, 1], 3)
     with pytest.raises(ValueError, match="split must be"):
-        runs.partition_of("natural", digits.train_labels.cpu().numpy(), 6, 0)
+        settings.partition_of("natural", digits.train_labels.cpu().numpy(), 6, 0)
 
 
 def test_balanced_accuracy_is_scikit_learns():
@@ -259,7 +248,7 @@ def test_balanced_accuracy_is_scikit_learns():
 
 
 def test_the_experiment_is_the_appendix():
-    rows = {f"{run.method} {run.variant}".strip(): run for run in experiments.runs_of("fed-isic", "paper")}
+    rows = {f"{run.method} {run.variant}".strip(): run for run in catalogue.runs_of("fed-isic", "paper")}
     assert {name: run.options.topology for name, run in rows.items() if name != "standalone"} == {
         "gossip": "complete", "gossip ring": "ring", "gossip exponential": "exponential", "cycle-gossip": "complete",
     }  # fmt: skip
@@ -268,14 +257,14 @@ def test_the_experiment_is_the_appendix():
 
 
 def test_the_paper_profile_is_the_papers():
-    run = next(experiments.runs_of("fed-isic", "paper"))
+    run = next(catalogue.runs_of("fed-isic", "paper"))
     assert (run.dataset, run.model, run.images) == ("fedisic", "efficientnet_b0", None)
     assert run.options.batch_size == 32 and run.options.epochs == 100 and run.options.augment
 
 
 @pytest.fixture
 def unreachable(monkeypatch):
-    from cycle.vision import torchvision
+    from reproduction.vision import torchvision
 
     def refuse(*_, **__):
         raise OSError("no network")
@@ -294,7 +283,7 @@ def test_efficientnet_without_the_internet_says_so_once(unreachable, caplog):
 
 
 def test_efficientnet_takes_published_weights_but_its_own_last_layer(monkeypatch):
-    from cycle.vision import torchvision
+    from reproduction.vision import torchvision
 
     torch.manual_seed(0)
     published = torchvision.models.efficientnet_b0().state_dict()
@@ -312,14 +301,14 @@ def test_efficientnet_refuses(shape, width, named):
 
 
 def test_a_run_on_the_stand_in_is_recorded_with_balanced_accuracy(stand_in, tmp_path, monkeypatch):
-    (run,) = experiments.runs_of("fed-isic", "smoke", methods=["standalone"])
-    run = runs.replace(run, images=300, options=runs.replace(run.options, local_epochs=0, rounds=1))
+    (run,) = catalogue.runs_of("fed-isic", "smoke", methods=["standalone"])
+    run = settings.replace(run, images=300, options=settings.replace(run.options, local_epochs=0, rounds=1))
     few = torch.arange(0, len(stand_in.test_labels), 15, device=stand_in.test_labels.device)
-    small = runs.replace(stand_in, test_images=stand_in.test_images[few], test_labels=stand_in.test_labels[few])
+    small = settings.replace(stand_in, test_images=stand_in.test_images[few], test_labels=stand_in.test_labels[few])
     monkeypatch.setattr(datasets, "load", lambda name, device: small)
     record = records.execute(run, "fed-isic", tmp_path, progress=False)
     assert record["dataset"] == "fedisic-synthetic" and record["start"] == "random" and len(record["accuracy"]) == 6
-    (played,) = methods.play("standalone", runs.task_of(run, small), run.options)
+    (played,) = methods.play("standalone", settings.task_of(run, small), run.options)
     for participant, recorded in zip(played.participants, record["accuracy"], strict=True):
         with torch.inference_mode():
             logits = participant.model.eval()(participant.pixels(small.test_images))

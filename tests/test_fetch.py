@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cycle import fetch
+from reproduction.data import fetch
 
 
 def tiny():

@@ -8,7 +8,7 @@ from torch import nn
 from cycle.distillation import approximate_kl, kl
 from cycle.fhe import EncryptedChannel, errors
 from cycle.fhe.evaluator import Evaluator
-from cycle.models import Square, build
+from reproduction.models import Square, build
 
 
 def tiny():

@@ -11,7 +11,7 @@ from torch import nn
 from cycle.fhe import errors
 from cycle.fhe.params import SECURE_BITS, Params
 from cycle.fhe.polynet import PolyNet
-from cycle.models import Square, build
+from reproduction.models import Square, build
 
 
 def convolutional():

@@ -7,16 +7,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cycle import diagrams, experiments, figures, metrics, tables
+from cycle import metrics
+from reproduction import catalogue
+from reproduction.draw import diagrams, figures, tables
 
 ALONE = [50.0, 40.0, 41.0, 42.0, 43.0]
 SIZES = [6000, 1000, 1000, 1000, 1000]
 
 
 def write(results, name, method, gains, split="homogeneous", variant="", seed=0):
-    run = next(
-        run for run in experiments.runs_of(name, "laptop", (seed,), (method,), (split,)) if run.variant == variant
-    )
+    run = next(run for run in catalogue.runs_of(name, "laptop", (seed,), (method,), (split,)) if run.variant == variant)
     scores = np.random.default_rng(seed).uniform(size=(3, 5, 5))
     matrices = [scores[0], (scores[0] + scores[1]) / 2, (scores[0] + scores[1]) / 4 + scores[2] / 2]  # r, alpha = 0.5
     record = {
@@ -88,7 +88,7 @@ def test_the_trade_off_counts_a_run_of_two_experiments_once(tmp_path):
     points = figures.tradeoff_points(("cifar10-cnn", "imbalance", "participants"), "laptop", tmp_path)
     assert points["MCG"].tolist() == [3, 2] and points["CGS"].tolist() == pytest.approx([np.std([1, 2, 3, 4, 5]), 0])
     figures.tradeoff(plt.subplots()[1], points)
-    run = next(experiments.runs_of("participants", "laptop", (0,), ("cycle",)))  # two participants
+    run = next(catalogue.runs_of("participants", "laptop", (0,), ("cycle",)))  # two participants
     (tmp_path / run.path).parent.mkdir(parents=True)
     record = {
         "accuracy": [50.0, 60.0],
@@ -134,7 +134,7 @@ def test_coverage_counts_runs_and_seeds(tmp_path):
         write(tmp_path, "refusal", "cycle", [1] * 5, seed=seed)
     frame = tables.coverage(tmp_path).set_index("experiment")
     assert frame.loc["refusal", "laptop"] == "2 of 24, 2 seed(s)" and frame.loc["beta", "laptop"] == "not run"
-    assert set(frame.index) == set(experiments.EXPERIMENTS)
+    assert set(frame.index) == set(catalogue.EXPERIMENTS)
 
 
 def test_without_records_the_command_is_given():

@@ -7,14 +7,15 @@ import torch
 import torch.nn.functional as F
 from test_device import Watch
 
-from cycle import experiments, gossip, gossip_training, methods, participants, records, runs, training
-from cycle.models import parameter_count
+from cycle import gossip, gossip_training, methods, participants, training
 from cycle.options import Options
+from reproduction import catalogue, records, settings
+from reproduction.models import parameter_count
 
 
 def task_and_options(small_run, digits, method="gossip", n=5, model="mlp", width=None, **changes):
     run = small_run(method, n=n, **({"local_epochs": 0} | changes))
-    task = runs.task_of(replace(run, model=model, width=width), digits)
+    task = settings.task_of(replace(run, model=model, width=width), digits)
     return task, run.options
 
 
@@ -175,12 +176,12 @@ def test_optimiser_state_stays_local(small_run, digits):
 def test_everybody_begins_from_the_same_weights_without_local_epochs():
     for name in ("gossip", "cycle-gossip"):
         assert methods.METHODS[name].common_start and not methods.METHODS[name].local_start
-        (run, *_) = experiments.runs_of("gossip-readings", "paper", methods=[name])
+        (run, *_) = catalogue.runs_of("gossip-readings", "paper", methods=[name])
         assert (run.options.local_epochs, run.options.rounds) == (0, 100)
 
 
 def test_warm_up_is_a_reading(small_run, digits):
-    runs = {run.variant: run for run in experiments.runs_of("gossip-readings", "paper", methods=["gossip"])}
+    runs = {run.variant: run for run in catalogue.runs_of("gossip-readings", "paper", methods=["gossip"])}
     assert (runs["warm"].options.local_epochs, runs["warm"].options.rounds) == (25, 75)
     task, options = task_and_options(small_run, digits, local_epochs=2, rounds=1)
     rounds = list(methods.play("gossip", task, options))
@@ -188,7 +189,7 @@ def test_warm_up_is_a_reading(small_run, digits):
 
 
 def test_the_readings_are_a_grid_without_repetitions():
-    runs = list(experiments.runs_of("gossip-readings", "laptop"))
+    runs = list(catalogue.runs_of("gossip-readings", "laptop"))
     assert len({run.path for run in runs}) == len(runs)
     settings = [(run.method, run.split, run.options) for run in runs]
     assert len(set(settings)) == len(settings)

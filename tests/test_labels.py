@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cycle import experiments, paper, scoreboard
+from reproduction import catalogue, paper
+from reproduction.judge import scoreboard
 
 BOOK = Path(__file__).resolve().parent.parent / "book"
 
@@ -22,7 +23,7 @@ def places(page: str) -> set[str]:
 
 def problems(label) -> list[str]:
     """What is wrong with the counterpart of one label."""
-    found = [f"no experiment {name}" for name in label.experiments.split() if name not in experiments.EXPERIMENTS]
+    found = [f"no experiment {name}" for name in label.experiments.split() if name not in catalogue.EXPERIMENTS]
     if not label.page or not (BOOK / f"{label.page}.md").exists():
         return [*found, f"no page {label.page!r}"]
     return (
@@ -55,9 +56,9 @@ def test_every_printed_table_belongs_to_a_label():
 def test_every_printed_value_has_a_run_that_would_measure_it():
     """All but the zeros of standalone training: table, data set, network, split, N and method, at the paper's scale."""
     runs = set()
-    for name, experiment in experiments.EXPERIMENTS.items():
+    for name, experiment in catalogue.EXPERIMENTS.items():
         data, model = paper.DATASET_NAMES.get(experiment.dataset), paper.MODEL_NAMES.get(experiment.model, "")
-        for run in experiments.runs_of(name, "paper") if experiment.paper else ():
+        for run in catalogue.runs_of(name, "paper") if experiment.paper else ():
             for table, method in itertools.product(experiment.paper, paper.METHOD_NAMES.get(run.label, ())):
                 runs |= {(table, data, network, run.split, run.n, method) for network in (model, "")}
     columns = ["table", "dataset", "model", "split", "N", "method"]
@@ -69,7 +70,7 @@ def test_an_experiment_says_which_tables_it_is_for():
     """The labels and the experiments name the same tables."""
     for label in paper.labels().itertuples():
         for table in label.tables.split():
-            assert any(table in experiments.EXPERIMENTS[name].paper for name in label.experiments.split()), label.label
+            assert any(table in catalogue.EXPERIMENTS[name].paper for name in label.experiments.split()), label.label
 
 
 def test_a_reading_of_what_is_printed_stands_beside_the_same_value():

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycle import metrics, paper
+from cycle import metrics
+from reproduction import paper
 
 PLAYERS = [f"P{n}" for n in range(1, 6)]
 accuracies = st.lists(st.floats(0, 100), min_size=5, max_size=5)

@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from cycle import models
-from cycle.vision import torchvision
+from reproduction import models
+from reproduction.vision import torchvision
 
 CIFAR = (3, 32, 32)
 

@@ -44,10 +44,12 @@ def test_docstrings_are_plain_text_with_code():
 
 
 def test_constants_are_those_of_the_module_itself():
-    import cycle.tables
+    import reproduction.draw.tables
 
-    assert "MEASURES" in docstrings.constants("cycle.tables") and hasattr(cycle.tables, "EXPERIMENTS")
-    assert "EXPERIMENTS" not in docstrings.constants("cycle.tables")
+    assert "MEASURES" in docstrings.constants("reproduction.draw.tables") and hasattr(
+        reproduction.draw.tables, "EXPERIMENTS"
+    )
+    assert "EXPERIMENTS" not in docstrings.constants("reproduction.draw.tables")
 
 
 def cited(page):

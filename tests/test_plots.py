@@ -5,7 +5,7 @@ import re
 import matplotlib.pyplot as plt
 import pytest
 
-from cycle import plots
+from reproduction.draw import plots
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranks_worker import GRAPH_PIXELS, run_of
 
-from cycle import gossip_training, participants, records
+from cycle import gossip_training, participants
 from cycle.ranks import Ranks
+from reproduction import records
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
 RUNS = [

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cycle import gossip_claims, paper, readings
 from cycle.options import Options
+from reproduction import paper
+from reproduction.judge import gossip_claims, readings
 
 ALONE = [40.0, 50.0, 60.0, 45.0, 55.0]  # mean 50, spread 7.07
 AGREED = [72.0, 71.9, 71.8, 72.0, 71.9]  # on the complete graph: alike, and lower for whoever is better alone

@@ -1,6 +1,6 @@
 import pytest
 
-from cycle import checkpoints, recipes, records
+from reproduction import checkpoints, recipes, records
 
 CHOSEN = {"methods": ("standalone", "cycle"), "splits": ("imbalanced-0.6-1",)}
 

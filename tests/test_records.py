@@ -4,7 +4,8 @@ import json
 import pytest
 import torch
 
-from cycle import experiments, provenance, records, runs, tables
+from reproduction import catalogue, provenance, records, settings
+from reproduction.draw import tables
 
 FIELDS = (
     "experiment profile dataset model method split n seed rounds accuracy standalone messages seconds provenance "
@@ -91,16 +92,16 @@ def test_what_diverged_is_not_recorded(small_run, tmp_path, method, what):
 
 def test_every_standalone_run_has_the_options_of_its_place():
     """B_n is looked up by its path, which does not hold the options: all that lead there must mean the same run."""
-    for profile in runs.PROFILES:
+    for profile in settings.PROFILES:
         meant = {}
-        for name in experiments.EXPERIMENTS:
-            for run in experiments.runs_of(name, profile):
+        for name in catalogue.EXPERIMENTS:
+            for run in catalogue.runs_of(name, profile):
                 assert meant.setdefault(run.alone().path, run.alone()) == run.alone(), name
-    for run in experiments.runs_of("augmentation", "laptop"):
+    for run in catalogue.runs_of("augmentation", "laptop"):
         alone = "standalone+augmented" if run.options.augment else "standalone"
         assert run.alone().path.split("/")[-1] == f"{alone}.seed0.json"
         assert run.method != "standalone" or run == run.alone()
-    for run in experiments.runs_of("cifar10-cnn-augmented", "paper"):
+    for run in catalogue.runs_of("cifar10-cnn-augmented", "paper"):
         assert run.alone().variant == "augmented-lr0.1" and run.alone().options.lr == run.options.lr == 0.1
         assert run.alone().options.augment and run.alone().options.normalisation == "mean"
 
@@ -108,7 +109,7 @@ def test_every_standalone_run_has_the_options_of_its_place():
 def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
     """CYCle first, with a seed that nobody foresaw; its participants alone afterwards."""
     chosen = {"seeds": (42,), "splits": ("homogeneous",)}
-    (cycle,) = experiments.runs_of("cifar10-cnn", "smoke", methods=("cycle",), **chosen)
+    (cycle,) = catalogue.runs_of("cifar10-cnn", "smoke", methods=("cycle",), **chosen)
     assert records.execute(cycle, "cifar10-cnn", tmp_path, progress=False)["standalone"] is None
     assert tables.summary("cifar10-cnn", "smoke", tmp_path).empty
     assert "1 of 35 runs (1 of them in no table until" in tables.provenance_line("cifar10-cnn", "smoke", tmp_path)
@@ -125,7 +126,7 @@ def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
 
 def test_committed_records_hold_the_accuracy_alone_that_is_recorded_now():
     """Whoever reads the files without `cycle` finds the same gains."""
-    for name, profile in itertools.product(experiments.EXPERIMENTS, runs.RECORDED):
+    for name, profile in itertools.product(catalogue.EXPERIMENTS, settings.RECORDED):
         for run, record in records.read(name, profile):
             held = json.loads((records.RESULTS / run.path).read_text())["standalone"]
             assert held == record["standalone"], f"{run.path}: copy the accuracy of {run.alone().path}"
@@ -133,7 +134,7 @@ def test_committed_records_hold_the_accuracy_alone_that_is_recorded_now():
 
 def test_committed_records_are_whole_and_what_they_say():
     """A record called `paper` has all images, all epochs and a full curve; every record matches its place."""
-    paths = [path for profile in runs.RECORDED for path in (records.RESULTS / profile).rglob("*.json")]
+    paths = [path for profile in settings.RECORDED for path in (records.RESULTS / profile).rglob("*.json")]
     assert paths
     for path in paths:
         record = json.loads(path.read_text())
@@ -163,7 +164,7 @@ def test_committed_records_are_whole_and_what_they_say():
     ids=["images", "epochs", "no curve", "a gap", "an empty curve", "an accuracy that the curve does not end with"],
 )
 def test_a_record_called_paper_that_is_not_whole_is_refused(tmp_path, damage):
-    run = next(experiments.runs_of("cifar10-cnn", "paper", (0,), ("vpdl",), ("homogeneous",)))
+    run = next(catalogue.runs_of("cifar10-cnn", "paper", (0,), ("vpdl",), ("homogeneous",)))
     record = json.loads((records.RESULTS / run.path).read_text())
     path = tmp_path / run.path
     path.parent.mkdir(parents=True)
@@ -180,7 +181,7 @@ def test_gains_over_two_processors_are_named(tmp_path):
     """By the local epochs that were shared (10 of 40, in which CYCle is altered), whatever names say; else by names."""
     names = {"standalone": "here", "fedavg": "here", "rffl": "elsewhere", "vpdl": "elsewhere", "cycle": "here"}
     for method, where in names.items():
-        (run,) = experiments.runs_of("cifar10-cnn", "laptop", (0,), (method,), ("homogeneous",))
+        (run,) = catalogue.runs_of("cifar10-cnn", "laptop", (0,), (method,), ("homogeneous",))
         record = json.loads((records.RESULTS / run.path).read_text())
         record["provenance"]["hardware"] = where
         if method in ("cycle", "vpdl"):
@@ -190,7 +191,7 @@ def test_gains_over_two_processors_are_named(tmp_path):
         (tmp_path / run.path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / run.path).write_text(json.dumps(record))
     assert [run.method for run in tables.across_processors("cifar10-cnn", "laptop", tmp_path)] == ["rffl", "cycle"]
-    found = experiments.runs_of("learning-rate", "laptop", (0,))  # local epochs at another rate are others anyway
+    found = catalogue.runs_of("learning-rate", "laptop", (0,))  # local epochs at another rate are others anyway
     for run in found:
         (tmp_path / run.path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / run.path).write_text((records.RESULTS / run.path).read_text())
@@ -204,20 +205,20 @@ def test_processors_of_one_name_are_told_apart_by_their_instructions(monkeypatch
 
 
 def test_every_experiment_can_be_named_and_read():
-    for name in experiments.EXPERIMENTS:
-        for profile in runs.PROFILES:
-            paths = [run.path for run in experiments.runs_of(name, profile)]
+    for name in catalogue.EXPERIMENTS:
+        for profile in settings.PROFILES:
+            paths = [run.path for run in catalogue.runs_of(name, profile)]
             assert paths and len(set(paths)) == len(paths)
 
 
 def test_variants_are_chosen_by_name():
     """Asked for one by one, or as `unchanged` the one without a name, they are all runs of the experiment."""
-    for name, experiment in experiments.EXPERIMENTS.items():
+    for name, experiment in catalogue.EXPERIMENTS.items():
         asked = [variant or "unchanged" for variant in experiment.variants]
-        one_by_one = {variant: list(experiments.runs_of(name, variants=[variant])) for variant in asked}
+        one_by_one = {variant: list(catalogue.runs_of(name, variants=[variant])) for variant in asked}
         for variant, found in one_by_one.items():
             assert {run.variant or "unchanged" for run in found} <= {variant}
-        every = [run.path for run in experiments.runs_of(name)]
+        every = [run.path for run in catalogue.runs_of(name)]
         assert sorted(run.path for found in one_by_one.values() for run in found) == sorted(every)
 
 
@@ -233,11 +234,11 @@ def test_variants_are_chosen_by_name():
 )
 def test_refuses_unknown_names(arguments, named):
     with pytest.raises(ValueError, match=named):
-        list(experiments.runs_of(*arguments))
+        list(catalogue.runs_of(*arguments))
 
 
 def test_unknown_split(digits):
     with pytest.raises(ValueError, match="split must be homogeneous"):
-        runs.partition_of("halves-2", digits.train_labels.numpy(), 5, 0)
+        settings.partition_of("halves-2", digits.train_labels.numpy(), 5, 0)
     with pytest.raises(ValueError, match="split imbalanced-0.9-2: kappa"):
-        runs.partition_of("imbalanced-0.9-2", digits.train_labels.numpy(), 5, 0)
+        settings.partition_of("imbalanced-0.9-2", digits.train_labels.numpy(), 5, 0)

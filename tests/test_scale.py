@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cycle import gossip
-from cycle.bench import scale
+from reproduction.bench import scale
 
 
 @pytest.fixture(scope="module")

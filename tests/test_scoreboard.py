@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from cycle import experiments, metrics, paper, scoreboard
+from cycle import metrics
+from reproduction import catalogue, paper
+from reproduction.judge import scoreboard
 
 SPLIT = "imbalanced-0.6-1"
 NAMES = {"standalone": "SA", "cffl": "CFFL", "cycle": "CYCle"}
@@ -18,7 +20,7 @@ def as_printed(method):
 
 
 def write(results, method, accuracy, seed=0, profile="paper"):
-    run = next(experiments.runs_of("cifar10-cnn", profile, (seed,), (method,), (SPLIT,)))
+    run = next(catalogue.runs_of("cifar10-cnn", profile, (seed,), (method,), (SPLIT,)))
     path = results / run.path
     path.parent.mkdir(parents=True, exist_ok=True)
     alone = as_printed("standalone").tolist()
@@ -79,7 +81,7 @@ def test_of_two_experiments_for_one_printed_value_the_first_counts(tmp_path):
     """The row DSGD at N = 5: the CNN of `participants-gossip` comes before the slim ResNet of `gossip-buffers`."""
     measured = []
     for name, accuracy in (("gossip-buffers", 60.0), ("participants-gossip", 50.0)):
-        runs = experiments.runs_of(name, "laptop", (0,), ("gossip",), ("dirichlet-0.5",))
+        runs = catalogue.runs_of(name, "laptop", (0,), ("gossip",), ("dirichlet-0.5",))
         path = tmp_path / next(run for run in runs if run.n == 5).path
         path.parent.mkdir(parents=True)
         path.write_text(json.dumps({"accuracy": 5 * [accuracy], "standalone": 5 * [40.0], "options": {}}))
@@ -91,7 +93,7 @@ def test_of_two_experiments_for_one_printed_value_the_first_counts(tmp_path):
 def test_seeds_of_two_networks_are_not_mixed(tmp_path):
     """As above; the slim ResNet has a seed more, which does not enter the mean of the CNN's two."""
     for name, accuracy, seeds in (("participants-gossip", 50.0, (0, 1)), ("gossip-buffers", 60.0, (0, 1, 2))):
-        for run in experiments.runs_of(name, "laptop", seeds, ("gossip",), ("dirichlet-0.5",)):
+        for run in catalogue.runs_of(name, "laptop", seeds, ("gossip",), ("dirichlet-0.5",)):
             if run.n == 5 and not run.variant:
                 path = tmp_path / run.path
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +132,7 @@ def test_an_undefined_correlation_is_undecided(tmp_path):
     """N = 20: everybody ends with one accuracy under gossip, as on a complete graph after the mixing."""
     alone = np.linspace(20, 40, 20)
     for method, accuracy in (("gossip", np.full(20, 50.0)), ("cycle-gossip", alone + 10)):
-        run = next(experiments.runs_of("participants-20", "laptop", (0,), (method,)))
+        run = next(catalogue.runs_of("participants-20", "laptop", (0,), (method,)))
         path = tmp_path / run.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"accuracy": accuracy.tolist(), "standalone": alone.tolist(), "options": {}}))

@@ -7,8 +7,8 @@ from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 from cycle import estimators, theory
-from cycle.bench.theory import GRID
 from cycle.estimators import CYCLE, FEDAVG, HUBER, ORACLE, PLUG_IN, STANDALONE, huber, james_stein, simulate_clients
+from reproduction.bench.theory import GRID
 
 RULES = {"fedavg": FEDAVG, "cycle": CYCLE, "oracle": ORACLE, "plug-in": PLUG_IN, "huber": HUBER}
 GAMMAS = st.floats(0.05, 20)

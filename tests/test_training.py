@@ -6,12 +6,13 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from cycle import distillation, gossip_training, methods, participants, reputation, runs, training
+from cycle import distillation, gossip_training, methods, participants, reputation, training
 from cycle.options import Options
+from reproduction import settings
 
 
 def play(run, dataset, method=None):
-    task = runs.task_of(run, dataset)
+    task = settings.task_of(run, dataset)
     return list(_copies(methods.play(method or run.method, task, run.options)))
 
 
@@ -39,7 +40,7 @@ def test_one_step_of_learn_is_sgd_on_the_papers_loss(small_run, digits, own_temp
     """Against autograd on the loss written out with separate KL terms."""
     run = small_run("vpdl", lambda_0=10.0, own_temperature=own_temperature)
     options = replace(run.options, batch_size=1000, momentum=0.0, weight_decay=0.0)
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     first, second, third = task.participants(options)[:3]
     for other in (second, third):
         other.model.eval()
@@ -67,7 +68,7 @@ def test_rounds_are_algorithm_2_by_hand(small_run, digits, monkeypatch, method, 
     monkeypatch.setattr(training, "score", lambda p, epoch, o, answers: {k: scores[p.index, k] for k in answers})
     final = play(run, digits)[-1][1]
 
-    people = runs.task_of(run, digits).participants(run.options)
+    people = settings.task_of(run, digits).participants(run.options)
     velocities = [[torch.zeros_like(p) for p in person.model.parameters()] for person in people]
     for epoch in range(4):
         frozen = [copy.deepcopy(person.model) for person in people]
@@ -104,7 +105,7 @@ def test_augmentation_is_what_the_option_says(small_run, digits):
 
 def test_scores_and_gradients_leave_batchnorm_as_it_is(small_run, digits, mlp_with_batchnorm):
     run = small_run("cycle")
-    one, other = runs.task_of(run, digits).participants(run.options)[:2]
+    one, other = settings.task_of(run, digits).participants(run.options)[:2]
     before = {name: value.clone() for name, value in one.model.state_dict().items()}
     participants.score(one, 0, run.options, {1: participants.live(other.model.eval())})
     gossip_training.gradient(one, 0, run.options)
@@ -114,7 +115,7 @@ def test_scores_and_gradients_leave_batchnorm_as_it_is(small_run, digits, mlp_wi
 def test_accuracy_is_that_of_eval_mode(small_run, digits, mlp_with_batchnorm):
     """Of a model that has just been trained on: counted by hand with its running statistics, which stay as they are."""
     run = small_run("standalone")
-    (one,) = runs.task_of(run, digits).participants(run.options, only=[0])
+    (one,) = settings.task_of(run, digits).participants(run.options, only=[0])
     participants.learn(one, 0, run.options)
     before = copy.deepcopy(one.model.state_dict())
     found = participants.accuracy(one.model.train(), digits.test_images[:50], digits.test_labels[:50], one.pixels)
@@ -125,7 +126,7 @@ def test_accuracy_is_that_of_eval_mode(small_run, digits, mlp_with_batchnorm):
 
 def test_scores_are_taken_on_a_draw_of_the_own_samples_anew_at_each_calibration(small_run, digits):
     run = small_run("cycle", score_samples=8)
-    one, other = runs.task_of(run, digits).participants(run.options)[:2]
+    one, other = settings.task_of(run, digits).participants(run.options)[:2]
     drawn = []
 
     def heard(inputs, rows):
@@ -141,7 +142,7 @@ def test_scores_are_taken_on_a_draw_of_the_own_samples_anew_at_each_calibration(
 def test_score_is_the_equation(small_run, digits, monkeypatch, at_once, own_temperature):
     monkeypatch.setattr(participants, "GRAPH_PIXELS", 64 * at_once)
     run = small_run("cycle", own_temperature=own_temperature)
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     options = replace(run.options, score_samples=10_000)
     one, other = task.participants(options)[:2]
     one.model.eval(), other.model.eval()
@@ -235,7 +236,7 @@ def test_a_participant_does_not_depend_on_who_else_is_computed(small_run, digits
     """P2's standalone weights are the same when the others are trained before, after or not at all."""
     run = small_run("standalone")
     full = play(run, digits)[-1][1][1]
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     second = task.participants(run.options)[1]
     torch.rand(17)  # somebody else used the global stream
     for epoch in range(run.options.epochs):
@@ -245,7 +246,7 @@ def test_a_participant_does_not_depend_on_who_else_is_computed(small_run, digits
 
 def test_a_silent_peer_scores_zero_at_a_calibration(small_run, digits):
     run = small_run("cycle")
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     state = training.start(task, run.options)
     shares = ~np.eye(5, dtype=bool)
     shares[4] = False
@@ -269,7 +270,7 @@ def test_a_peer_that_diverged_harms_nobody(method, small_run, digits, caplog):
     """P3's weights are lost before the first round: nobody else's are, it is scored 0, and a warning names it."""
     gossip = {"local_epochs": 0, "rounds": 2} if "gossip" in method else {"local_epochs": 1, "rounds": 4}
     run = small_run(method, **gossip)
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     state = training.start(task, run.options)
     state.epoch = run.options.local_epochs
     with torch.no_grad():
@@ -291,7 +292,7 @@ def test_a_peer_that_diverged_harms_nobody(method, small_run, digits, caplog):
 def test_who_refuses_must_exist_and_the_method_must_know_refusal(method, change, said, small_run, digits):
     run = small_run(method, **change)
     with pytest.raises(ValueError, match=said):
-        methods.play(method, runs.task_of(run, digits), run.options)
+        methods.play(method, settings.task_of(run, digits), run.options)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +326,9 @@ def test_controls_learn_without_peers(small_run, digits):
     ended = {name: play(run, digits, name)[-1] for name in ("standalone", "echo", "blank")}
     assert all(done.ledger.sent == 0 for done, _ in ended.values())
     for person, alone, echo, blank in zip(
-        runs.task_of(run, digits).participants(run.options), *(weights for _, weights in ended.values()), strict=True
+        settings.task_of(run, digits).participants(run.options),
+        *(weights for _, weights in ended.values()),
+        strict=True,
     ):
         assert torch.allclose(alone, echo, atol=1e-6)
         logits = person.model(person.pixels(person.images))

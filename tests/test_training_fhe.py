@@ -5,17 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cycle import experiments, methods, participants, runs, training
+from cycle import methods, participants, training
 from cycle.fhe import channel as channels
 from cycle.options import Options
+from reproduction import catalogue, settings
 
 
 @pytest.fixture(scope="module")
 def outcomes(digits):
     """Three participants, four rounds of CYCle, in clear and encrypted; and how often the channel was asked."""
-    run = next(run for run in experiments.runs_of("encrypted", "smoke") if run.method == "cycle")
+    run = next(run for run in catalogue.runs_of("encrypted", "smoke") if run.method == "cycle")
     run = replace(run, n=3, images=150, options=replace(run.options, local_epochs=3, rounds=4, period=3))
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     asked = []
     true_answer = channels.EncryptedChannel.answer
 
@@ -66,7 +67,7 @@ def test_the_ledger_counts_encrypted_bytes(outcomes):
 
 def test_a_network_that_encryption_cannot_carry_is_refused_before_it_is_trained(small_run, digits):
     run = small_run("cycle", privacy="fhe")  # rectifiers
-    task = runs.task_of(run, digits)
+    task = settings.task_of(run, digits)
     state = training.start(task, run.options)
     with pytest.raises(ValueError, match="ReLU cannot be evaluated"):
         next(methods.play("cycle", task, run.options, state))
@@ -81,7 +82,7 @@ def test_augmentation_is_refused():
 @pytest.mark.parametrize("method", ["standalone", "fedavg", "cffl", "gossip", "cycle-gossip"])
 def test_what_cannot_be_encrypted_is_not_called_so(method, small_run, digits):
     run = small_run(method)
-    assert runs.with_privacy(run, "fhe") == run
-    assert runs.with_privacy(small_run("cycle"), "fhe").path.endswith("cycle+fhe.seed0.json")
+    assert settings.with_privacy(run, "fhe") == run
+    assert settings.with_privacy(small_run("cycle"), "fhe").path.endswith("cycle+fhe.seed0.json")
     with pytest.raises(ValueError, match=f"privacy must be plain for {method}"):
-        methods.play(method, runs.task_of(run, digits), replace(run.options, privacy="fhe"))
+        methods.play(method, settings.task_of(run, digits), replace(run.options, privacy="fhe"))

@@ -6,10 +6,11 @@ import shutil
 import numpy as np
 import pytest
 
-from cycle import evidence, experiments, verdicts
-from cycle.records import RESULTS
-from cycle.runs import RECORDED
-from cycle.sentences import SENTENCES, SOME
+from reproduction import catalogue
+from reproduction.judge import evidence, verdicts
+from reproduction.judge.sentences import SENTENCES, SOME
+from reproduction.records import RESULTS
+from reproduction.settings import RECORDED
 
 ALONE = [50.0, 40.0, 41.0, 42.0, 43.0]
 SPLIT = "imbalanced-0.6-1"
@@ -17,7 +18,7 @@ SPLIT = "imbalanced-0.6-1"
 
 def write(results, experiment, gains, method="cycle", variant="", split=SPLIT, seed=0, **more):
     """A record of an experiment at laptop scale with these gains."""
-    runs = experiments.runs_of(experiment, "laptop", (seed,), (method,), (split,))
+    runs = catalogue.runs_of(experiment, "laptop", (seed,), (method,), (split,))
     n = len(gains)
     run = next(run for run in runs if run.variant == variant and run.n == n)
     ladder = [{"round": 0, "matrix": np.full((n, n), 0.5).tolist()}, {"round": 5, "matrix": np.eye(n).tolist()}]
@@ -76,7 +77,7 @@ def test_judging(held, share, verdict):
 
 def test_every_claim_names_existing_experiments_and_a_chapter():
     for claim in SENTENCES:
-        assert set(claim.experiments) <= set(experiments.EXPERIMENTS), claim
+        assert set(claim.experiments) <= set(catalogue.EXPERIMENTS), claim
         assert (RESULTS.parent / "book" / f"{claim.chapter}.md").exists(), claim.chapter
         assert " " in claim.checked, f"{claim.quote}: say in words what is asked of a case"
 
@@ -233,7 +234,7 @@ def test_those_with_augmented_images_are_judged_among_themselves(tmp_path):
 
 def test_the_grid_of_thresholds(tmp_path):
     """MCG rises with tau_max by construction and does not depend on tau_opt."""
-    for variant in ("", *(name for name in experiments.TAUS if name != "tau0.25-0.75")):
+    for variant in ("", *(name for name in catalogue.TAUS if name != "tau0.25-0.75")):
         top = float(variant.split("-")[1]) if variant else 0.75
         write(tmp_path, "tau", [10 * top, 10 * top + 1, 1, 1, 1], variant=variant, split="homogeneous")
     frame = verdicts.verdicts(tmp_path, "sensitivity").query("profile == 'laptop' and cases > 0")
@@ -268,7 +269,7 @@ def test_every_claim_is_counted_once_and_what_was_judged_otherwise_apart():
 
 def test_of_many_cases_against_the_first_few_are_named(tmp_path):
     """CYCle has a loser in every split but one, twice: nine names, of which six are shown."""
-    for split in experiments.FIVE_SPLITS:
+    for split in catalogue.FIVE_SPLITS:
         for seed in (0, 1):
             gains = [1, 1, 1, 1, 1 if (split, seed) == ("homogeneous", 0) else -1]
             write(tmp_path, "cifar10-cnn", gains, split=split, seed=seed)

@@ -1,0 +1,1 @@
+"""The paper, measured: experiments, runs, records, verdicts and pictures. May import `cycle`, never the reverse."""

@@ -1,0 +1,28 @@
+"""What recorded benchmarks share: a clock that neighbours do not disturb, and a record that says where it is from."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import torch
+
+from cycle import files
+from reproduction.data import datasets
+from reproduction.provenance import provenance
+
+
+def clock() -> float:
+    """On a CPU the time this process used, so that neighbours do not count; on a GPU the time that passed."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+        return time.perf_counter()
+    return time.process_time()
+
+
+def write(path: Path, command: str, measure) -> None:
+    """What a benchmark measures, into its record, with where it came from and how busy the machine was before."""
+    torch.set_num_threads(1)  # as it measures: so the record says it
+    content = {"load": os.getloadavg(), "provenance": provenance(command, datasets.default_device())}
+    content["measured"] = measure()
+    files.write_atomically(path, lambda file: file.write(json.dumps(content, indent=1).encode()))

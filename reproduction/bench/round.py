@@ -1,0 +1,181 @@
+"""How fast a round is: against a loop shaped like the published trainer, and against the bare passes it must make.
+
+`python -m reproduction.bench.round` measures and records results/bench/round.json, which the chapter on growth shows.
+"""
+
+import copy
+from dataclasses import replace
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from cycle import distillation, gossip, participants, training
+from cycle.options import Options
+from cycle.participants import Task
+from reproduction import records
+from reproduction.bench.recording import clock, write
+from reproduction.data import datasets, fetch
+
+SAMPLES, PARTICIPANTS, BATCH = 640, 5, 128
+HELD = 10_000  # images that a participant of the paper holds: what is scored, 512 of them, is a smaller part of a round
+RECORD = records.RESULTS / "bench" / "round.json"
+
+
+def _task(device):
+    """Five participants with equal parts of CIFAR-10 where it is cached, of random pixels elsewhere (same cost)."""
+    if fetch.cached("cifar10"):
+        dataset = datasets.load("cifar10", device)
+    else:
+        digits = datasets.load("digits", device)
+        shape = (PARTICIPANTS * SAMPLES, 32, 32, 3)
+        images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
+        labels = torch.randint(0, 10, (len(images),), device=device)
+        dataset = replace(
+            digits, train_images=images, train_labels=labels, mean=(0.5,) * 3, std=(0.25,) * 3, full_scale=255.0
+        )
+    parts = [np.arange(n * SAMPLES, (n + 1) * SAMPLES) for n in range(PARTICIPANTS)]
+    return Task(dataset, parts, "cnn", seed=0)
+
+
+def published_shape(people, options: Options, item_wise=True, graph=True, layout=torch.contiguous_format):
+    """A round as CaPriDe's trainer makes it: item-wise loader, every peer forwarded with a graph, one KL a peer.
+
+    What follows the options takes its habits away one by one, to see what each costs.
+    """
+    everybody = [copy.deepcopy(person.model).to(memory_format=layout) for person in people]
+    optimizers = [torch.optim.SGD(m.parameters(), options.lr, 0.9, nesterov=True, weight_decay=5e-4) for m in everybody]
+    for n, person in enumerate(people):
+        if item_wise:
+            items = [
+                (person.pixels(person.images[i : i + 1])[0].contiguous(), int(person.labels[i]))
+                for i in range(person.size)
+            ]
+            loader = torch.utils.data.DataLoader(items, options.batch_size, shuffle=True)
+        else:
+            order = torch.randperm(person.size, device=person.device).split(options.batch_size)
+            loader = ((person.pixels(person.images[rows]), person.labels[rows]) for rows in order)
+        for inputs, labels in loader:
+            inputs, labels = inputs.to(person.device, memory_format=layout), labels.to(person.device)
+            logits = everybody[n](inputs)
+            loss = F.cross_entropy(logits, labels)
+            for k, peer in enumerate(everybody):
+                if k != n:
+                    with torch.set_grad_enabled(graph):
+                        answer = peer(inputs)
+                    loss = loss + options.lambda_0 / 4 * distillation.kl(logits, answer.detach(), options.temperature)
+            optimizers[n].zero_grad()
+            loss.backward()
+            optimizers[n].step()
+            loss.item()
+
+
+def bare_passes(people, options: Options, answering: np.ndarray):
+    """The same forward and backward passes on batches prepared beforehand, and nothing else: what no loop can avoid."""
+    peers = [copy.deepcopy(person.model).eval() for person in people]
+    prepared = [
+        [(person.pixels(person.images[rows]), person.labels[rows]) for rows in _rows(person, options)]
+        for person in people
+    ]
+
+    def passes():
+        for n, person in enumerate(people):
+            for inputs, labels in prepared[n]:
+                for k in np.flatnonzero(answering[:, n]):
+                    participants.answer(peers[k], inputs)
+                F.cross_entropy(person.model(inputs), labels).backward()
+
+    return passes
+
+
+def bare_scoring(people, options: Options):
+    """The passes that scores cannot do without: one forward, the peers' answers, a backward for each and one's own."""
+    peers = [copy.deepcopy(person.model).eval() for person in people]
+    prepared = [person.pixels(person.images[: options.score_samples]) for person in people]
+
+    def passes():
+        for n, person in enumerate(people):
+            logits, parameters = person.model.eval()(prepared[n]), list(person.model.parameters())
+            for k in range(len(people)):
+                if k != n:
+                    participants.answer(peers[k], prepared[n])
+                torch.autograd.grad(logits.sum(), parameters, retain_graph=True)
+
+    return passes
+
+
+def _rows(person, options):
+    return torch.arange(person.size, device=person.device).split(options.batch_size)
+
+
+def _seconds(*functions, repeats=5) -> list[float]:
+    """The shortest time of each, measured in turn so that a slow moment of the machine meets all of them."""
+    times = [[] for _ in functions]
+    for repeat in range(1 + repeats):
+        for function, measured in zip(functions, times, strict=True):
+            began = clock()
+            function()
+            if repeat:  # the first is for warming up
+                measured.append(clock() - began)
+    return [min(measured) for measured in times]
+
+
+def measure() -> dict[str, float]:
+    """Ratios of times measured in this run, one thread, N = 5, the CNN, batch 128, no augmentation.
+
+    Rounds are of 640 images each; scoring, every 5 rounds on 512 samples, is counted as beside HELD images.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return _measure()
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _measure():
+    options = Options(local_epochs=0, rounds=10**6, batch_size=BATCH, lr=0.01)
+    task = _task(datasets.default_device())
+    people = task.participants(options)
+
+    vpdl = training.vpdl(task, options, training.start(task, options))
+    everybody = ~np.eye(PARTICIPANTS, dtype=bool)
+    half = gossip.adjacency("ring", PARTICIPANTS)  # half of the answers are sent: each trusts its two neighbours fully
+    state = training.start(task, options)
+    unforced = replace(options, period=10**9)  # but for the first round, which warms up
+    cycle = training._private_rounds(task, unforced, state, lambda *_: half.astype(float))
+    peers = [copy.deepcopy(person.model).eval() for person in state.participants]
+
+    def scoring():
+        training.calibrated(state, 0, options, everybody, lambda k, n, purpose: participants.live(peers[k]))
+
+    vpdl_round, learning, bare, bare_half, scores, bare_scores, published, resident, no_graph, channels_last = _seconds(
+        lambda: next(vpdl),
+        lambda: next(cycle),
+        bare_passes(people, options, everybody),
+        bare_passes(people, options, half),
+        scoring,
+        bare_scoring(people, options),
+        lambda: published_shape(people, options),
+        lambda: published_shape(people, options, item_wise=False),
+        lambda: published_shape(people, options, item_wise=False, graph=False),
+        lambda: published_shape(people, options, item_wise=False, graph=False, layout=torch.channels_last),
+    )
+    part = SAMPLES / HELD / options.period  # of a calibration, that falls on a round
+    per_round = scores * part
+    return {
+        "vpdl_vs_published": vpdl_round / published,
+        "cycle_vs_published": (learning + per_round) / published,
+        "round_vs_bare_compute": vpdl_round / bare,
+        "cycle_round_vs_bare_compute": (learning + per_round) / (bare_half + bare_scores * part),
+        "reputation_overhead": per_round / (learning + per_round),
+        "saved_by_resident_data": (published - resident) / published,
+        "saved_by_no_graph": (resident - no_graph) / published,
+        "saved_by_layout": (no_graph - channels_last) / published,
+        "saved_by_one_kl_and_fused_step": (channels_last - vpdl_round) / published,
+        "answers_sent": float(next(cycle).shares.mean() * PARTICIPANTS / (PARTICIPANTS - 1)),
+    }
+
+
+if __name__ == "__main__":
+    write(RECORD, "python -m reproduction.bench.round", measure)

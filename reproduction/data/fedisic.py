@@ -1,0 +1,191 @@
+"""Fed-ISIC2019: eight kinds of skin lesion from six centers. Real images in FLamby's layout, or a drawn stand-in."""
+
+import hashlib
+import importlib.util
+import os
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import yaml
+from PIL import Image
+from tqdm.auto import tqdm
+
+from reproduction.data import lesions
+from reproduction.data.fetch import ARRAYS, DataError
+
+CLASSES = ("MEL", "NV", "BCC", "AK", "BKL", "DF", "VASC", "SCC")
+CENTERS = ("BCN", "ViDIR MoleMax", "ViDIR modern", "Rosendahl", "MSK", "Vienna dias")
+FOLDS = ("train", "test")
+COUNTS = Path(__file__).parent / "fed_isic2019_counts.csv"
+
+VARIABLE = "CYCLE_FEDISIC"
+RAW, PREPROCESSED = "ISIC_2019_Training_Input", "ISIC_2019_Training_Input_preprocessed"
+SPLIT_NAMES = ("train_test_split", "train_test_split.csv", "fed_isic2019_split.csv")
+SHORTER_SIDE, CROP = 224, 200
+
+# Of FLamby's split, see `split_hash`. The file itself is not kept here: it repeats the ground truth of the images,
+# which is under their licence, and whoever has the preprocessed images has FLamby, which carries it.
+SPLIT_HASH = "3994b5642454f639062c8726e514cfaa59b854fbcdba2125d266e5f6c5e758ce"
+FLAMBY = "https://github.com/owkin/FLamby/tree/main/flamby/datasets/fed_isic2019"
+LICENCE = f"""The images are under CC-BY-NC 4.0 and come with no copy of this project. To get them (about 9 GB):
+  1. accept the licences at https://challenge.isic-archive.com/data/#2019 and, for HAM10000, at
+     https://dataverse.harvard.edu/dataset.xhtml?persistentId=doi:10.7910/DVN/DBW86T
+  2. run FLamby's download_isic.py --output-folder DIRECTORY and then its resize_images.py: {FLAMBY}
+  3. set {VARIABLE}=DIRECTORY (or to FLamby's dataset_location.yaml; an installed FLamby is found by itself)
+Without them, the data set fedisic-synthetic has the same counts with drawn pictures."""
+
+
+def counts(fold: str) -> pd.DataFrame:
+    """How many images of each class (columns) each center (rows) has in a fold, `train` or `test`."""
+    if fold not in FOLDS:
+        raise ValueError(f"fold must be one of {', '.join(FOLDS)}, got {fold!r}")
+    frame = pd.read_csv(COUNTS)
+    return frame[frame["fold"] == fold].set_index("center")[list(CLASSES)]
+
+
+def synthetic() -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Drawn pictures in the true numbers by center, class and fold; returns the arrays and the training centers."""
+    arrays, owners = {}, {}
+    for seed, fold in enumerate(FOLDS):
+        table = counts(fold).to_numpy()
+        centers, labels = (np.repeat(index.ravel(), table.ravel()) for index in np.indices(table.shape))
+        arrays |= {f"{fold}_images": lesions.draw(labels, centers, seed), f"{fold}_labels": labels.astype(np.uint8)}
+        owners[fold] = centers
+    return arrays, owners["train"]
+
+
+def real(location=None) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """The real images, 200 x 200 from the middle, verified against FLamby's split; the arrays and training centers.
+
+    `location` is the directory of the images or FLamby's dataset_location.yaml; by default the variable CYCLE_FEDISIC,
+    else the configuration of an installed FLamby. DataError says what is missing and where the licence is.
+    """
+    directory, split_file = _places(location)
+    split = _read_split(split_file)
+    images = _image_directory(directory)
+    _refuse_missing(images, split)
+    arrays = {}
+    for fold in FOLDS:
+        rows = split[split["fold"] == fold]
+        arrays[f"{fold}_images"] = _read_images([images / f"{name}.jpg" for name in rows["image"]], fold)
+        arrays[f"{fold}_labels"] = rows["target"].to_numpy(np.uint8)
+    return {key: arrays[key] for key in ARRAYS}, split.loc[split["fold"] == "train", "center"].to_numpy()
+
+
+def split_hash(split: pd.DataFrame) -> str:
+    """SHA-256 over image, class, center and fold of every row, in the order of the images."""
+    rows = split.sort_values("image")[["image", "target", "center", "fold"]]
+    return hashlib.sha256(rows.to_csv(index=False, header=False, lineterminator="\n").encode()).hexdigest()
+
+
+def _problem(text: str) -> DataError:
+    return DataError(f"Fed-ISIC2019: {text}\n{LICENCE}")
+
+
+def _flamby_scripts() -> Path | None:
+    """Where an installed FLamby keeps its configuration and its split, found without importing it."""
+    spec = importlib.util.find_spec("flamby")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(spec.submodule_search_locations[0]) / "datasets" / "fed_isic2019" / "dataset_creation_scripts"
+
+
+def _places(location) -> tuple[Path, Path]:
+    """The directory of the images and the split file."""
+    scripts = _flamby_scripts()
+    config = scripts and scripts / "dataset_location.yaml"
+    asked = location or os.environ.get(VARIABLE) or (config if config and config.exists() else None)
+    if asked is None:
+        raise _problem(f"no location is given, {VARIABLE} is not set, and no installed FLamby has downloaded it.")
+    directory = Path(asked).expanduser()
+    places = [directory, scripts]
+    if directory.is_file():
+        places = [directory.parent, scripts]
+        directory = _configured(directory)
+        places.insert(0, directory)
+    if not directory.is_dir():
+        raise _problem(f"{directory} is not a directory.")
+    for place in filter(None, places):
+        for name in SPLIT_NAMES:
+            if (place / name).is_file():
+                return directory, place / name
+    raise _problem(
+        f"no split file ({', '.join(SPLIT_NAMES)}) in {' or '.join(str(place) for place in places if place)}; "
+        "copy train_test_split from FLamby's dataset_creation_scripts into the first."
+    )
+
+
+def _configured(file: Path) -> Path:
+    """The directory that FLamby's configuration names; refused where it says that something is unfinished."""
+    try:
+        config = yaml.safe_load(file.read_text())
+        directory = Path(config["dataset_path"])
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, KeyError) as error:
+        raise _problem(f"{file} is not FLamby's dataset_location.yaml (no dataset_path).") from error
+    for key, script in (("download_complete", "download_isic.py"), ("preprocessing_complete", "resize_images.py")):
+        if not config.get(key):
+            raise _problem(f"{file} says {key}: false; FLamby's {script} has not finished.")
+    return directory
+
+
+def _read_split(file: Path) -> pd.DataFrame:
+    try:
+        split = pd.read_csv(file).sort_values("image", ignore_index=True)
+        found = split_hash(split)
+    except (ValueError, KeyError) as error:  # not text, not a table, or without the columns
+        raise _problem(f"{file} is not FLamby's split: {type(error).__name__}: {error}.") from error
+    if found != SPLIT_HASH:
+        expected = sum(int(counts(fold).to_numpy().sum()) for fold in FOLDS)
+        raise _problem(
+            f"{file} is not FLamby's split: {len(split)} rows instead of {expected}, or images with another class, "
+            "center or fold."
+        )
+    return split
+
+
+def _image_directory(directory: Path) -> Path:
+    images = directory / PREPROCESSED
+    if images.is_dir():
+        return images
+    if (directory / RAW).is_dir():
+        raise _problem(f"{directory} has the raw images ({RAW}) only; run FLamby's resize_images.py.")
+    raise _problem(f"there is no folder {PREPROCESSED} in {directory}.")
+
+
+def _refuse_missing(images: Path, split: pd.DataFrame) -> None:
+    present = {entry.name for entry in os.scandir(images)}
+    missing = split[[f"{name}.jpg" not in present for name in split["image"]]]
+    if len(missing):
+        where = ", ".join(f"{count} of center {center}" for center, count in sorted(Counter(missing["center"]).items()))
+        raise _problem(
+            f"{len(missing)} of {len(split)} images are missing in {images} ({where}), "
+            f"for example {missing['image'].iloc[0]}.jpg; the download or resize_images.py has not finished."
+        )
+
+
+def _read_images(files: list[Path], fold: str) -> np.ndarray:
+    images = np.empty((len(files), CROP, CROP, 3), np.uint8)
+    with ThreadPoolExecutor() as pool:  # the decoder runs outside Python's lock
+        pictures = tqdm(pool.map(_read_image, files), f"Fed-ISIC2019 {fold}", len(files), leave=False)
+        for row, picture in enumerate(pictures):
+            images[row] = picture
+    return images
+
+
+def _read_image(file: Path) -> np.ndarray:
+    try:
+        with Image.open(file) as image:
+            if not SHORTER_SIDE - 1 <= min(image.size) <= SHORTER_SIDE:  # FLamby rounds down
+                raise _problem(
+                    f"{file} has {image.size[0]} x {image.size[1]} pixels; FLamby's resize_images.py makes the shorter "
+                    f"side {SHORTER_SIDE}."
+                )
+            left, top = ((extent - CROP) // 2 for extent in image.size)
+            return np.asarray(image.convert("RGB").crop((left, top, left + CROP, top + CROP)))
+    except OSError as error:
+        if file.read_bytes()[:256].lstrip().startswith(b"<"):
+            raise _problem(f"{file} is a web page, which servers send while a licence is not accepted.") from error
+        raise _problem(f"{file} is damaged ({error}); fetch and preprocess it again.") from error

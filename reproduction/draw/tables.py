@@ -1,0 +1,189 @@
+"""Ours beside the paper's: recorded runs summarised by split and method, with their spread over seeds."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cycle import metrics
+from cycle.methods import METHODS
+from reproduction import paper, records
+from reproduction.catalogue import EXPERIMENTS, OPTIONS, runs_of
+from reproduction.checkpoints import COLLABORATION
+from reproduction.records import RESULTS
+from reproduction.settings import PROFILES, RECORDED, Run
+
+MEASURES = ("MVA", "MCG", "CGS")
+
+
+def reports(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
+    """One row for each recorded run with a known standalone: its fairness report (CGS with 1/N) and its messages."""
+    rows = []
+    for run, record in records.read(name, profile, results=results):
+        if record["standalone"] is None:
+            continue
+        report = metrics.fairness_report(record["standalone"], record["accuracy"], ddof=0)
+        sent, possible = record["messages"]["sent"], record["messages"]["possible"]
+        rows.append(
+            {
+                "N": run.n,
+                "split": run.split,
+                "method": run.label,
+                "seed": run.seed,
+                "MVA": report.mva,
+                "MCG": report.mcg,
+                "CGS": report.cgs,
+                "min gain": report.min_gain,
+                "losers": report.losers,
+                "Pearson": report.correlation,
+                "messages": sent / possible if possible else np.nan,
+                "minutes": record["seconds"] / 60,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def common_seeds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Of a frame of `reports`, for each N and split, the seeds that all of its methods have: what may be compared."""
+    needed = frame.groupby(["N", "split"])["method"].transform("nunique")
+    return frame[frame.groupby(["N", "split", "seed"])["method"].transform("nunique") == needed]
+
+
+def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
+    """Ours (mean and, from two seeds on, sample deviation over seeds) beside the paper's printed values."""
+    frame = reports(name, profile, results)
+    if frame.empty:
+        return frame
+    rows, comparable = [], _same_data(name, profile)
+    for (n, split, method), group in frame.groupby(["N", "split", "method"], sort=False):
+        row = {"N": n, "split": split, "method": method, "seeds": len(group)}
+        for measure in (*MEASURES, "min gain"):
+            row[measure] = metrics.spread_text(group[measure], 2)
+            if measure in MEASURES:
+                printed = paper.metric(name, method, split, n, measure) if comparable else None
+                row[f"paper {measure}"] = "" if printed is None else f"{printed:.2f}"
+        row["losers"] = f"{group['losers'].mean():.1f}"
+        row["messages"] = "" if group["messages"].isna().all() else f"{100 * group['messages'].mean():.0f} %"
+        rows.append(row)
+    summed = pd.DataFrame(rows)
+    unprinted = [column for column in summed if column.startswith("paper ") and (summed[column] == "").all()]
+    return summed.drop(columns=unprinted + (["N"] if len(EXPERIMENTS[name].n) == 1 else []))
+
+
+def _same_data(name: str, profile: str) -> bool:
+    """Whether the profile runs the experiment on the paper's data: digits and drawn pictures stand in for them."""
+    dataset = EXPERIMENTS[name].dataset
+    return PROFILES[profile].data.get(dataset, (dataset, None))[0] == dataset
+
+
+def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
+    """Everybody's final accuracy: ours (mean and, from two seeds on, deviation over seeds) above the paper's."""
+    groups: dict[tuple, list] = {}
+    for run, record in records.read(name, profile, results=results):
+        groups.setdefault((run.n, run.split, run.label), []).append(record["accuracy"])
+    rows = []
+    for (n, split, method), found in groups.items():
+        names = [f"P{index + 1}" for index in range(n)]
+        ours = [metrics.spread_text(values, 2) for values in zip(*found, strict=True)]
+        theirs = [paper.metric(name, method, split, n, who) for who in names]
+        seeds = f"ours, {len(found)} seed" + ("s" if len(found) > 1 else "")
+        rows.append({"split": split, "method": method, "of": seeds} | dict(zip(names, ours, strict=True)))
+        if None not in theirs and _same_data(name, profile):
+            theirs = [f"{value:.2f}" for value in theirs]
+            rows.append({"split": split, "method": method, "of": "paper"} | dict(zip(names, theirs, strict=True)))
+    return pd.DataFrame(rows)
+
+
+def across_processors(name: str, profile: str, results: Path = RESULTS) -> list[Run]:
+    """The runs whose participants' accuracy alone was recorded on another processor: gains carry the noise of both."""
+    found = []
+    for run, record in records.read(name, profile, results=results):
+        alone = results / run.alone().path
+        if alone.exists() and not _on_one_processor(run, record, json.loads(alone.read_text())):
+            found.append(run)
+    return found
+
+
+def _on_one_processor(run: Run, record: dict, alone: dict) -> bool:
+    """Whether two records round alike: seen in the local epochs that they share, where these were tested.
+
+    Elsewhere the names of the processors must do, which are the same for some that do not round alike.
+    """
+    own = OPTIONS - set(COLLABORATION)  # what local epochs depend on
+    alike = all(getattr(run.options, name) == getattr(run.alone().options, name) for name in own)
+    if METHODS[run.method].local_start and alike:
+        together, apart = (
+            {point["round"] + one["options"]["local_epochs"] + 1: point["accuracy"] for point in one["curve"]}
+            for one in (record, alone)
+        )
+        shared = [epoch for epoch in together if epoch in apart and epoch <= run.options.local_epochs]
+        if shared:
+            honest = [n for n in range(run.n) if n not in run.flips]
+            return all(together[epoch][n] == apart[epoch][n] for epoch in shared for n in honest)
+    return record["provenance"]["hardware"] == alone["provenance"]["hardware"]
+
+
+def provenance_line(name: str, profile: str, results: Path = RESULTS, seeds=None) -> str:
+    """What the numbers came from: profile, seeds (these, or all recorded), hardware, dates, commits, command."""
+    read = records.read(name, profile, seeds, results)
+    found = [record for _, record in read]
+    if not found:
+        return f"not run; to run it: python -m cycle run {name} --profile {profile}"
+
+    origins = [
+        origin for record in found for origin in (record["provenance"], *record["provenance"].get("earlier", ()))
+    ]
+
+    def values(key):
+        return sorted({origin[key] for origin in origins})
+
+    seeds = sorted({record["seed"] for record in found})
+    needed = len(seeds) * len(list(runs_of(name, profile)))
+    dates = [value[:10] for value in values("date")]
+    commits = ", ".join(value[:8] + "-dirty" * value.endswith("-dirty") for value in values("commit"))
+    waiting = sum(record["standalone"] is None for record in found)
+    missing = f" ({waiting} of them in no table until its standalone run is recorded)" if waiting else ""
+    drawn = " on a synthetic stand-in" if read[0][0].dataset.endswith("synthetic") else ""
+    return (
+        f"profile {profile}{drawn}, {len(seeds)} seed(s), {len(found)} of {needed} runs{missing} on "
+        f"{' and '.join(values('hardware'))}, "
+        f"{dates[0]} to {dates[-1]}, commit {commits}; "
+        f"python -m cycle run {name} --profile {profile} --seed {','.join(map(str, seeds))}"
+    )
+
+
+def inventory(results: Path = RESULTS) -> pd.DataFrame:
+    """What has been recorded: one row for each experiment and profile."""
+    rows = []
+    for name, experiment in EXPERIMENTS.items():
+        for profile in RECORDED:
+            found = [record for _, record in records.read(name, profile, results=results)]
+            needed = len(list(runs_of(name, profile)))
+            seeds = {record["seed"] for record in found}
+            complete = sum(sum(record["seed"] == seed for record in found) == needed for seed in seeds)
+            rows.append(
+                {
+                    "experiment": name,
+                    "what": experiment.title,
+                    "profile": profile,
+                    "runs a seed": needed,
+                    "seeds": len(seeds),
+                    "recorded": len(found),
+                    "complete seeds": complete,
+                    "hours": round(sum(record["seconds"] for record in found) / 3600, 1),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def coverage(results: Path = RESULTS) -> pd.DataFrame:
+    """The inventory in short: how many runs of each experiment are recorded at each scale, of how many seeds."""
+    rows = {}
+    for entry in inventory(results).to_dict("records"):
+        row = rows.setdefault(entry["experiment"], {"experiment": entry["experiment"], "what": entry["what"]})
+        seeds = entry["seeds"]
+        row[entry["profile"]] = (
+            f"{entry['recorded']} of {entry['runs a seed'] * seeds}, {seeds} seed(s)" if seeds else "not run"
+        )
+    return pd.DataFrame(rows.values())

@@ -1,0 +1,165 @@
+"""The networks of the paper, at any width that fits the machine. Convolutional ones are laid out channels-last."""
+
+import functools
+import logging
+import socket
+
+import torch
+from torch import nn
+
+log = logging.getLogger("cycle")
+
+
+class Square(nn.Module):
+    """x^2: the activation that homomorphic encryption can evaluate."""
+
+    def forward(self, x):
+        return x * x
+
+
+def _mlp(in_shape, num_classes, hidden, activation):
+    features = in_shape[0] * in_shape[1] * in_shape[2]
+    return nn.Sequential(nn.Flatten(), nn.Linear(features, hidden), activation, nn.Linear(hidden, num_classes))
+
+
+def mlp(in_shape, num_classes, width=32) -> nn.Module:
+    """One hidden layer: the network of the live chapters (digits)."""
+    return _mlp(in_shape, num_classes, width, nn.ReLU())
+
+
+def poly_mlp(in_shape, num_classes, width=32) -> nn.Module:
+    """The same with squares, which runs under encryption."""
+    return _mlp(in_shape, num_classes, width, Square())
+
+
+def cnn(in_shape, num_classes, width=16) -> nn.Module:
+    """The CNN of the fairness baselines (Xu et al., 2021): 121,182 parameters on CIFAR-10.
+
+    Pooling before the rectifier gives the same function as after it (both are monotone) for a quarter of the work.
+    """
+    side = ((in_shape[1] - 4) // 2 - 4) // 2
+    if side < 1:
+        raise ValueError(f"in_shape: the cnn needs images of at least 16 x 16 pixels, got {tuple(in_shape)}")
+    return nn.Sequential(
+        nn.Conv2d(in_shape[0], width, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(width, 2 * width, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(2 * width * side * side, 120),
+        nn.ReLU(),
+        nn.Linear(120, 84),
+        nn.ReLU(),
+        nn.Linear(84, num_classes),
+    )
+
+
+def resnet18(in_shape, num_classes, width=64) -> nn.Module:
+    """ResNet-18 with the CIFAR stem (3x3, stride 1, no max-pool); width 64 is the paper's, 8-16 suits a CPU.
+
+    Below 8 channels oneDNN 3.12 overwrites memory on CPUs without AVX-512 (backward of a 1x1 convolution, stride 2).
+    """
+    if width < 8:
+        raise ValueError(f"width must be at least 8 for resnet18, got {width}")
+    from reproduction.vision import torchvision
+
+    BasicBlock = torchvision.models.resnet.BasicBlock
+
+    def stage(wide_in, wide_out, stride):
+        shortcut = None
+        if stride != 1 or wide_in != wide_out:
+            shortcut = nn.Sequential(nn.Conv2d(wide_in, wide_out, 1, stride, bias=False), nn.BatchNorm2d(wide_out))
+        return nn.Sequential(BasicBlock(wide_in, wide_out, stride, shortcut), BasicBlock(wide_out, wide_out))
+
+    model = nn.Sequential()
+    model.append(nn.Conv2d(in_shape[0], width, 3, padding=1, bias=False))
+    model.append(nn.BatchNorm2d(width))
+    model.append(nn.ReLU())
+    for depth in range(4):
+        wide_in = width * 2 ** max(depth - 1, 0)
+        model.append(stage(wide_in, width * 2**depth, 1 if depth == 0 else 2))
+    model.append(nn.AdaptiveAvgPool2d(1))
+    model.append(nn.Flatten())
+    model.append(nn.Linear(8 * width, num_classes))
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+    return model
+
+
+@functools.cache
+def _imagenet_weights() -> dict | None:
+    """EfficientNet-B0's published weights, from torchvision's cache or the internet; None, and a message, otherwise."""
+    from reproduction.vision import torchvision
+
+    weights, previous = torchvision.models.EfficientNet_B0_Weights.IMAGENET1K_V1, socket.getdefaulttimeout()
+    socket.setdefaulttimeout(30)
+    try:
+        return weights.get_state_dict(progress=False, check_hash=True)
+    except (OSError, RuntimeError) as error:  # not reachable, or not the file that torchvision expects
+        log.warning("EfficientNet-B0 starts from random weights; %s cannot be had (%s)", weights.url, error)
+        return None
+    finally:
+        socket.setdefaulttimeout(previous)
+
+
+def efficientnet_b0(in_shape, num_classes) -> nn.Module:
+    """EfficientNet-B0 with a new last layer; pretrained on ImageNet where the weights can be had, else random."""
+    from reproduction.vision import torchvision
+
+    if in_shape[0] != 3 or min(in_shape[1:]) < 32:
+        raise ValueError(f"in_shape: efficientnet_b0 needs colour images of at least 32 x 32 pixels, got {in_shape}")
+    model = torchvision.models.efficientnet_b0(num_classes=num_classes)
+    weights = _imagenet_weights()
+    if weights is not None:
+        last = {name: value for name, value in model.state_dict().items() if name.startswith("classifier")}
+        model.load_state_dict(weights | last)
+    return model
+
+
+def starting_weights(name: str) -> str:
+    """What a freshly built model knows, for the record: `random` or `imagenet`."""
+    return "imagenet" if name == "efficientnet_b0" and _imagenet_weights() is not None else "random"
+
+
+MODELS = {
+    "mlp": mlp,
+    "poly_mlp": poly_mlp,
+    "cnn": cnn,
+    "resnet18": resnet18,
+    "efficientnet_b0": efficientnet_b0,
+}
+
+
+def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: int | None = None) -> nn.Module:
+    """A freshly initialised model by name; in_shape is (channels, height, width of the image)."""
+    if name not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(MODELS)}, got {name!r}")
+    if name == "efficientnet_b0" and width is not None:
+        raise ValueError(f"width must be None for efficientnet_b0, whose size is fixed, got {width}")
+    options = {} if width is None else {"width": width}
+    return MODELS[name](in_shape, num_classes, **options).to(memory_format=torch.channels_last)
+
+
+def parameter_count(model: nn.Module) -> int:
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def mixed_tensors(model: nn.Module, buffers: bool = True) -> list[torch.Tensor]:
+    """What is averaged of models: all parameters and, unless they stay local, BatchNorm's means and variances."""
+    running = [buffer for buffer in model.buffers() if buffer.is_floating_point()] if buffers else []
+    return [*model.parameters(), *running]
+
+
+def vector(tensors) -> torch.Tensor:
+    """All numbers in one row, detached."""
+    return torch.cat([tensor.detach().flatten() for tensor in tensors])
+
+
+@torch.no_grad()
+def assign(tensors, values) -> None:
+    """Write values into tensors of the same numbers of elements, in place."""
+    for tensor, value in zip(tensors, values, strict=True):
+        tensor.copy_(value.view_as(tensor))
