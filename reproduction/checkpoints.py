@@ -15,7 +15,7 @@ from cycle.files import cut_writes, write_atomically
 from cycle.methods import METHODS
 from cycle.ranks import Ranks
 from cycle.training import State
-from reproduction import models
+from reproduction import models, settings
 from reproduction.data import datasets
 from reproduction.settings import Run
 
