@@ -27,7 +27,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 OLDEST_PYTHON = (3, 11)
 NEEDED_GIGABYTES = 4
-OF_THE_PAGES = ("tests/test_browser.py", "tests/test_pdf.py")  # tests that look at the built book
+OF_THE_PAGES = ("tests/book/test_browser.py", "tests/book/test_pdf.py")  # tests that look at the built book
 
 
 def digest(*patterns: str) -> str:

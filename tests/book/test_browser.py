@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "book"))
 
 import pdf  # noqa: E402 (the script beside the chapters)

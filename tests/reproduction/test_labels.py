@@ -9,7 +9,7 @@ import pytest
 from reproduction import catalogue, paper
 from reproduction.judge import scoreboard
 
-BOOK = Path(__file__).resolve().parent.parent / "book"
+BOOK = Path(__file__).resolve().parents[2] / "book"
 
 
 def places(page: str) -> set[str]:

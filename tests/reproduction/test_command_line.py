@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import cycle
-from cycle import __main__ as command_line
+from reproduction import cli as command_line
 from reproduction import catalogue, records
 from reproduction.draw import tables
 
