@@ -225,12 +225,3 @@ def test_two_runs_that_set_one_damaged_file_aside_both_go_on(small_run, digits, 
     assert shared.load() == []
     assert "cannot be read" in capsys.readouterr().err
     assert [path.name for path in shared.warmup.parent.iterdir()] == [f"{shared.warmup.name}.unused"]
-
-
-def test_cut_writes_are_those_of_processes_that_are_gone(tmp_path):
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    left, alive, other = (tmp_path / f".run.json.0.pt.{ending}" for ending in (gone.pid, os.getpid(), "txt"))
-    for path in (left, alive, other):
-        path.write_text("half")
-    assert files.cut_writes(tmp_path / "run.json") == [left]
