@@ -8,6 +8,7 @@ CHOICES = {
     "evaluation": ("after", "before"),
     "link_rule": ("weight", "relative"),
     "alignment": ("gradients", "updates"),
+    "decay_from": ("start", "rounds"),
 }
 
 
@@ -21,6 +22,10 @@ class Options:
     lr: float = 0.1  # on one clock over local epochs and rounds ...
     lr_decay: float = 0.1  # ... multiplied by this ...
     lr_every: int = 25  # ... every so many epochs
+    decay_from: str = "start"  # when that clock begins, or "rounds": with the first round, which has the full rate
+    warmup: int = 0  # epochs of that clock over which the rate rises to lr
+    clip_norm: float | None = None  # longer gradients are shortened to this length
+    common_start: bool = False  # everybody begins from the same weights, also where nothing is averaged
     momentum: float = 0.9  # Nesterov
     weight_decay: float = 5e-4
     augment: bool = False  # crop with padding 4, flip, rotation up to 15 degrees
@@ -53,11 +58,12 @@ class Options:
         for name in positive:
             if not getattr(self, name) > 0:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        for name in ("local_epochs", "rounds", "momentum", "weight_decay", "lambda_0", "beta", "local_steps"):
+        for name in ("local_epochs", "rounds", "momentum", "weight_decay", "lambda_0", "beta", "local_steps",
+                     "warmup"):  # fmt: skip
             if not 0 <= getattr(self, name) < float("inf"):
                 raise ValueError(f"{name} must be zero or positive, and finite, got {getattr(self, name)}")
         whole = ("local_epochs", "rounds", "batch_size", "lr_every", "period", "score_samples", "epochs_per_round",
-                 "local_steps")  # fmt: skip
+                 "local_steps", "warmup")  # fmt: skip
         for name in whole:
             if getattr(self, name) != int(getattr(self, name)):
                 raise ValueError(f"{name} must be a whole number, got {getattr(self, name)}")
@@ -76,6 +82,8 @@ class Options:
             raise ValueError(f"alpha must be in [0, 1), got {self.alpha}: with 1 no score would ever count")
         if not 0 < self.participation <= 1:
             raise ValueError(f"participation must be in (0, 1], got {self.participation}")
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise ValueError(f"clip_norm must be positive, or None, got {self.clip_norm}")
         if not self.tau_opt < self.tau_max:
             raise ValueError(f"tau_opt must be less than tau_max, got {self.tau_opt} and {self.tau_max}")
 
@@ -84,4 +92,8 @@ class Options:
         return self.local_epochs + self.rounds
 
     def lr_at(self, epoch: int) -> float:
-        return self.lr * self.lr_decay ** (epoch // self.lr_every)
+        clock = epoch if self.decay_from == "start" else epoch - self.local_epochs
+        if clock < 0:
+            return self.lr
+        rising = min(1, (clock + 1) / (self.warmup + 1))
+        return rising * self.lr * self.lr_decay ** (clock // self.lr_every)

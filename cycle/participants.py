@@ -156,6 +156,8 @@ def learn(participant: Participant, epoch: int, options: Options, answers=(), we
                 losses[1] += distillation_loss.detach() * len(rows)
             optimizer.zero_grad()
             loss.backward()
+            if options.clip_norm is not None:
+                nn.utils.clip_grad_norm_(model.parameters(), options.clip_norm)
             optimizer.step()
             losses[0] += cross_entropy.detach() * len(rows)
     return losses / participant.size

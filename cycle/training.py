@@ -92,7 +92,8 @@ class State:
 def start(task: Task, options: Options, common_start: bool = False) -> State:
     """Everybody initialised, nothing learned, nothing sent; of several ranks, each its own participants."""
     ranks = Ranks.of(task.n)
-    return State(0, task.participants(options, common_start, ranks.here), sharing.Ledger(task.n), ranks)
+    people = task.participants(options, common_start or options.common_start, ranks.here)
+    return State(0, people, sharing.Ledger(task.n), ranks)
 
 
 def local_epoch(state: State, options: Options) -> Round:

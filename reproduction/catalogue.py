@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from cycle.methods import METHODS
 from cycle.options import Options
-from reproduction import controls
+from reproduction import controls, search
 from reproduction.settings import PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}
@@ -26,7 +26,8 @@ class Experiment:
     n: tuple[int, ...] = (5,)
     models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # profile: (model, width) of its own
     # file name part: options to change; also `flips`, `local_start` (as of a method), `methods` (only for these;
-    # standalone changes only where it is named), `alone` (the variant of standalone that gains are taken from)
+    # standalone changes only where it is named), `alone` (the variant of standalone that gains are taken from),
+    # `judged_on`
     variants: dict[str, dict] = field(default_factory=lambda: {"": {}})
 
 
@@ -190,6 +191,17 @@ EXPERIMENTS = {
             "": {},
             AUGMENTED: _everybody(AUGMENTED, ("standalone", *PRIVATE), augment=True),
             f"{AUGMENTED}-per-peer": _everybody(AUGMENTED, PRIVATE, augment=True, **PER_PEER),
+        },
+    ),
+    "search": Experiment(
+        "Settings drawn at random, judged on training images that nobody learns from: CIFAR-10, CNN",
+        (),
+        ("imbalanced-0.6-1",),
+        methods=("standalone", "cycle"),
+        model="cnn",
+        variants={
+            name: _everybody(name, ("standalone", "cycle"), judged_on="held-out", **options)
+            for name, options in search.drawn().items()
         },
     ),
     "baseline-presets": Experiment(
@@ -381,10 +393,12 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
         run = Run(
             profile, dataset, model, method, split, n, seed, images, options, width,
             changes.get("flips", {}), named[chosen], changes.get("alone", ""),
-            changes.get("control"), changes.get("lies", {}),
+            changes.get("control"), changes.get("lies", {}), changes.get("judged_on", "test"),
         )  # fmt: skip
         if method == "standalone" and not run.flips and method not in changes.get("methods", ()):
             if run.variant:
                 continue
             run = run.alone()
+        elif method == "standalone" and run.alone_as:
+            run = run.alone()  # without what its variant changes of the collaboration
         yield run

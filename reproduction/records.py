@@ -23,9 +23,10 @@ from reproduction.checkpoints import Checkpoints
 from reproduction.data import datasets
 from reproduction.data.fetch import PICTURES
 from reproduction.provenance import command_of, provenance
-from reproduction.settings import PROFILES, Run, task_of
+from reproduction.settings import PROFILES, Run, judged, task_of
 
 WHOSE = ("profile", "dataset", "model", "width", "method", "variant", "split", "n", "seed")  # fields that name a run
+OF_A_RUN = ("flips", "control", "lies", "judged_on")  # settings that are recorded beside the options
 RESULTS = Path(os.environ.get("CYCLE_RESULTS") or Path(__file__).resolve().parent.parent / "results")
 
 
@@ -39,7 +40,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     if recorded is not None:
         return _checked(recorded, run, path)
     device = torch.device(device) if device else datasets.default_device()
-    dataset = datasets.load(run.dataset, device)
+    dataset = judged(run, datasets.load(run.dataset, device))
     task = task_of(run, dataset)
     state = training.start(task, run.options, METHODS[run.method].common_start)
 
@@ -174,7 +175,7 @@ def _record(run, experiment, task, state, log, results) -> dict:
         "curve": log["curve"],
         "losses": log["losses"],
         "seconds": round(log["seconds"], 1),
-        "options": asdict(run.options) | {name: run.settings()[name] for name in ("flips", "control", "lies")},
+        "options": asdict(run.options) | {name: run.settings()[name] for name in OF_A_RUN},
         "data_hash": task.dataset.hash,
         "provenance": log["provenance"],
     }

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
+import torch
 
 from cycle import partition
 from cycle.methods import METHODS
@@ -12,6 +13,11 @@ from cycle.options import Options
 from cycle.participants import Task
 from reproduction.data.datasets import Dataset
 
+ALONE_TOO = (  # options that change training alone: where a variant has its own run alone, they hold there too
+    "lr", "lr_every", "decay_from", "warmup", "clip_norm", "common_start", "own_temperature",
+)  # fmt: skip
+LEARNED_FROM = (0, 1, 2)  # seeds whose images nothing is chosen on
+HELD_OUT = 10_000  # images at most
 UNCHANGED = "unchanged"  # what the variant without a name is called on the command line
 
 
@@ -34,6 +40,7 @@ class Run:
     alone_as: str = ""  # the variant in which the same participants trained alone, if that changed too
     control: Callable | None = None  # (run, task, results) -> rules in the place of the paper's
     lies: dict[int, Callable] = field(default_factory=dict)  # hostile participant: logits -> what it answers
+    judged_on: str = "test"  # or "held-out": training images that no recorded run learns from
 
     @property
     def path(self) -> str:
@@ -61,8 +68,10 @@ class Run:
         profile = PROFILES[self.profile]
         own = {"augment": self.options.augment}
         if self.alone_as:
-            own |= {name: getattr(self.options, name) for name in ("lr", "own_temperature")}
+            own |= {name: getattr(self.options, name) for name in ALONE_TOO}
         plain = replace(profile.options, **profile.changes.get(self.model, {}) | own)
+        if self.alone_as:
+            plain = replace(plain, rounds=self.options.epochs - plain.local_epochs)
         return replace(self, method="standalone", variant=self.alone_as, flips={}, options=plain, control=None, lies={})
 
 
@@ -139,6 +148,20 @@ def partition_of(split: str, labels: np.ndarray, n: int, seed: int, centers=None
         raise ValueError(f"split {split}: {error}") from error
     known = "homogeneous, dirichlet-D, quantity-D, imbalanced-K-M or, where the data have centers, natural"
     raise ValueError(f"split must be {known}, got {split!r}")
+
+
+def judged(run: Run, dataset: Dataset) -> Dataset:
+    """The data set with the images that a run is tested on: its test images, or training images that nobody uses."""
+    if run.judged_on == "test":
+        return dataset
+    labels = dataset.train_labels.cpu().numpy()
+    used = [partition.stratified_subset(labels, run.images or labels.size, seed) for seed in LEARNED_FROM]
+    left = np.setdiff1d(np.arange(labels.size), np.concatenate(used))
+    if left.size < dataset.num_classes:
+        raise ValueError(f"judged_on must be 'test' where all images are learned from, got {run.judged_on!r}")
+    chosen = left[partition.stratified_subset(labels[left], min(HELD_OUT, left.size), 0)]
+    rows = torch.from_numpy(chosen).to(dataset.train_labels.device)
+    return replace(dataset, test_images=dataset.train_images[rows], test_labels=dataset.train_labels[rows])
 
 
 def task_of(run: Run, dataset: Dataset) -> Task:
