@@ -129,8 +129,8 @@ class Pixels:
         self.shift = (mean / std).repeat(height * width)
 
     def __call__(self, images: torch.Tensor, augmented: bool = False) -> torch.Tensor:
-        """uint8 N x H x W x C to normalised float N x C x H x W (channels-last in memory)."""
-        batch = images.float()
+        """uint8 N x H x W x C to normalised float N x C x H x W (channels-last in memory); images stay as they are."""
+        batch = images.to(torch.float32, copy=True)  # `.float()` would give float images themselves, to be altered
         if augmented:
             batch = augment(batch.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
         batch = batch.reshape(len(images), -1).mul_(self.scale).sub_(self.shift)

@@ -184,8 +184,11 @@ def _read_image(file: Path) -> np.ndarray:
                     f"side {SHORTER_SIDE}."
                 )
             left, top = ((extent - CROP) // 2 for extent in image.size)
-            return np.asarray(image.convert("RGB").crop((left, top, left + CROP, top + CROP)))
-    except OSError as error:
+            picture = np.asarray(image.convert("RGB").crop((left, top, left + CROP, top + CROP)))
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:  # what Pillow raises of damaged files
         if file.read_bytes()[:256].lstrip().startswith(b"<"):
             raise _problem(f"{file} is a web page, which servers send while a licence is not accepted.") from error
         raise _problem(f"{file} is damaged ({error}); fetch and preprocess it again.") from error
+    if (picture == picture[0, 0]).all():
+        raise _problem(f"{file} has one colour all over; fetch and preprocess it again.")
+    return picture

@@ -24,6 +24,20 @@ def test_pixels_are_normalised(digits):
     assert batch.mean().item() == pytest.approx(0, abs=1e-5) and batch.std().item() == pytest.approx(1, abs=1e-3)
 
 
+@pytest.mark.parametrize("augmented", [False, True])
+@pytest.mark.parametrize("kind", [torch.uint8, torch.float32, torch.float64])
+def test_stored_images_are_never_changed(digits, kind, augmented):
+    """Whatever their type: float images were normalised in place once, and again at every test."""
+    stored = digits.train_images[:20].to(kind)
+    before, pixels = stored.clone(), datasets.Pixels(digits)
+    torch.manual_seed(0)
+    first = pixels(stored, augmented)
+    torch.manual_seed(0)
+    assert torch.equal(stored, before) and torch.equal(pixels(stored, augmented), first)
+    torch.manual_seed(0)
+    assert first.dtype == torch.float32 and torch.equal(first, pixels(digits.train_images[:20], augmented))
+
+
 def test_augmentation_without_rotation_is_torchvisions_crop_and_flip():
     batch = torch.rand(64, 3, 32, 32)
     torch.manual_seed(0)
@@ -64,7 +78,10 @@ def test_load_refuses_unknown_names():
 @pytest.mark.skipif(not fetch.cached("cifar10"), reason="CIFAR-10 is not on this machine: python -m cycle data cifar10")
 def test_cifar10_is_verified_and_has_the_known_statistics():
     data = datasets.load("cifar10", "cpu")
-    assert data.hash == fetch.COPY_HASH
+    assert data.hash == fetch.KNOWN["cifar10"].hash
+    # the official row order, as its published beginnings
+    assert data.train_labels[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
+    assert data.test_labels[:10].tolist() == [3, 8, 8, 0, 6, 6, 1, 6, 3, 1]
     assert torch.bincount(data.train_labels).tolist() == [5000] * 10
     scaled = data.train_images.reshape(-1, 3).double() / 255
     assert np.allclose(scaled.mean(0), data.mean, atol=1e-6) and np.allclose(
