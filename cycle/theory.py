@@ -1,32 +1,52 @@
-"""Two-client mean estimation (section 4.3, appendices A and B): exact values, bounds and the simulation they replace.
+"""Two-client mean estimation (section 4.3, appendices A and B): exact values, bounds, simulation.
 
-Client 1 has the estimate X ~ N(0, gamma^2), its peer sends Y ~ N(2 gamma_g, gamma_peer^2), both minus theta_1. With
-x = (Y - X) / 2, a rule r gives w = X + r(x^2) x. Collaboration is useful when w^2 <= X^2, which happens
-when r = 0 or when X + r x / 2 does not have the sign of x.
-Arguments broadcast like NumPy arrays: gamma > 0, gamma_g >= 0, gamma_peer > 0 (the same as gamma if None).
+Client 1 has the estimate X ~ N(0, gamma^2), its peer sends Y ~ N(2 gamma_g, gamma_peer^2), both
+minus theta_1. With x = (Y - X) / 2 and d = x^2, a rule r moves client 1 to w = X + r(d) x.
+That is useful when w^2 <= X^2: when r = 0, or when X + r x / 2 has not the sign of x.
+Arguments broadcast like arrays: gamma > 0, gamma_g >= 0, gamma_peer > 0 (None: that of client 1).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from numbers import Integral
 
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from cycle.estimators import CYCLE, FEDAVG, check_simulation
-
-# Gauss-Legendre nodes, and the panel width in units of the integrand's scale up to which they reach 1e-12 (measured).
+# Gauss-Legendre nodes, and up to which width of a panel they reach 1e-12 (measured), in units of
+# the scale on which the integrand changes.
 NODES = ((8, 1.8), (16, 7), (32, 18), (64, 40), (128, 85), (256, 170), (512, np.inf))
-WINDOW = (
-    13  # standard deviations of x to integrate: beyond is 1e-38, nothing beside Phi(-10), the bound at gamma = 0.05
-)
+# Standard deviations of x to integrate: beyond is 1e-38, nothing beside Phi(-10) at gamma = 0.05.
+WINDOW = 13
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A reputation r(d, gamma, gamma_g) in [0, 1], and the |x| at which its formula changes.
+
+    Beyond the last of these edges r = 0; infinity stands for a rule that never falls silent.
+    """
+
+    reputation: Callable
+    edges: Callable = lambda gamma: (np.inf,)
+
+    def __call__(self, d, gamma=1.0, gamma_g=0.0):
+        return self.reputation(np.asarray(d, dtype=float), gamma, gamma_g)
+
+
+FEDAVG = Rule(lambda d, gamma, gamma_g: np.ones_like(d))
+CYCLE = Rule(lambda d, gamma, gamma_g: np.clip(2 - d, 0, 1), lambda gamma: (1.0, np.sqrt(2)))
 
 
 def usefulness_fedavg(gamma, gamma_g, gamma_peer=None, share=0.5):
     """P(w^2 <= X^2) for w = (1 - share) X + share Y in closed form, with Owen's T function.
 
-    share is the peer's weight in (0, 1]: 1/2 in FedAvg, gamma^2 / (gamma^2 + gamma_peer^2) if sample sizes weigh.
+    share is the peer's weight in (0, 1]: 1/2 in FedAvg, gamma^2 / (gamma^2 + gamma_peer^2) if
+    sample sizes weigh.
     """
-    gamma, gamma_g, gamma_peer = _checked(gamma, gamma_g, gamma_peer)
+    gamma, gamma_g, gamma_peer = _setting(gamma, gamma_g, gamma_peer)
     share = np.asarray(share, dtype=float)
     if not np.all((share > 0) & (share <= 1)):
         raise ValueError(f"share must lie in (0, 1], got {share}")
@@ -39,33 +59,31 @@ def usefulness_fedavg(gamma, gamma_g, gamma_peer=None, share=0.5):
 def usefulness_cycle(gamma, gamma_g, gamma_peer=None):
     """P(w^2 <= X^2) under the paper's reputation, to a relative error below 1e-10.
 
-    Tested for gamma in [0.05, 20], gamma_g in [0, 10] and gamma_peer from a tenth of gamma upwards.
+    Tested for gamma in [0.05, 20], gamma_g in [0, 10] and gamma_peer from gamma / 10 upwards.
     """
     return usefulness(CYCLE, gamma, gamma_g, gamma_peer)
 
 
 def usefulness(rule, gamma, gamma_g, gamma_peer=None):
-    """P(w^2 <= X^2) under any rule of cycle.estimators: the chance of a gain or a tie."""
-    arguments = _checked(gamma, gamma_g, gamma_peer)
-    return _silent(rule, *arguments)[0] + _expectation(_chance_of_gain, rule, *arguments)
+    """P(w^2 <= X^2) under any rule: the chance of a gain or a tie."""
+    setting = _setting(gamma, gamma_g, gamma_peer)
+    return _silent(rule, *setting) + _expectation(_chance_of_gain, rule, *setting)
 
 
 def outcomes(rule, gamma, gamma_g, gamma_peer=None):
-    """Exact probabilities that client 1 ends up better, in a tie with, or worse than its own estimate, as a dict."""
-    arguments = _checked(gamma, gamma_g, gamma_peer)
+    """Probabilities that client 1 ends up better, in a tie with, or worse than alone, as a dict."""
+    setting = _setting(gamma, gamma_g, gamma_peer)
     return {
-        "better": _expectation(_chance_of_gain, rule, *arguments),
-        "tie": _silent(rule, *arguments)[0],
-        "worse": _expectation(_chance_of_harm, rule, *arguments),
+        "better": _expectation(_chance_of_gain, rule, *setting),
+        "tie": _silent(rule, *setting),
+        "worse": _expectation(_chance_of_harm, rule, *setting),
     }
 
 
 def mse(rule, gamma, gamma_g, gamma_peer=None):
-    """E w^2 = Var(X | x) + E (E(X | x) + r x)^2, exactly."""
-    gamma, gamma_g, gamma_peer = _checked(gamma, gamma_g, gamma_peer)
-    beta, tau, _ = _conditional(gamma, gamma_peer)
-    silent = beta**2 * _silent(rule, gamma, gamma_g, gamma_peer)[1]
-    return tau**2 + silent + _expectation(_squared_mean, rule, gamma, gamma_g, gamma_peer)
+    """E w^2 = gamma^2 + E[r x (r x + 2 E(X | x))]."""
+    setting = _setting(gamma, gamma_g, gamma_peer)
+    return setting[0] ** 2 + _expectation(_change_of_square, rule, *setting)
 
 
 def mse_cycle(gamma, gamma_g, gamma_peer=None):
@@ -73,14 +91,8 @@ def mse_cycle(gamma, gamma_g, gamma_peer=None):
     return mse(CYCLE, gamma, gamma_g, gamma_peer)
 
 
-def mse_oracle(gamma, gamma_g):
-    """The least E w^2 of any fixed r: gamma^2 (1 - r / 2) at r = gamma^2 / (gamma^2 + 2 gamma_g^2)."""
-    gamma, gamma_g, _ = _checked(gamma, gamma_g, None)
-    return gamma**2 * (1 - gamma**2 / (gamma**2 + 2 * gamma_g**2) / 2)
-
-
 def lower_bound(gamma, reach=1.0):
-    """Phi(-reach / (2 gamma)), below which no peer can push a rule with |r x| <= reach; for CYCle reach is 1."""
+    """Phi(-reach / (2 gamma)): no peer pushes a rule with |r x| <= reach below (CYCle: reach 1)."""
     return ndtr(-_non_negative("reach", reach) / (2 * _positive("gamma", gamma)))
 
 
@@ -91,46 +103,48 @@ def printed_lower_bound(gamma):
 
 def printed_upper_bound(gamma, gamma_g):
     """The paper's lemma for FedAvg: 2 exp(-gamma_g^2 / (5 gamma^2))."""
-    gamma, gamma_g, _ = _checked(gamma, gamma_g, None)
+    gamma, gamma_g, _ = _setting(gamma, gamma_g, None)
     return 2 * np.exp(-(gamma_g**2) / (5 * gamma**2))
 
 
 def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
-    """Appendix B at one point: how often fedavg and cycle are useful, and cycle strictly_better or a tie, as a dict."""
-    gamma_peer = gamma if gamma_peer is None else gamma_peer
-    check_simulation(runs, gamma=gamma, gamma_g=gamma_g, gamma_peer=gamma_peer)
+    """Appendix B: how often fedavg and cycle are useful, and cycle strictly_better or a tie."""
+    gamma, gamma_g, gamma_peer = _setting(gamma, gamma_g, gamma_peer)
+    if gamma.shape:
+        raise ValueError("gamma must be one number here, and so must gamma_g and gamma_peer")
+    if not isinstance(runs, Integral) or runs < 1:
+        raise ValueError(f"runs must be a positive integer, got {runs!r}")
     rng = np.random.default_rng(seed)
     own = gamma * rng.standard_normal(runs)
     x = (2 * gamma_g + gamma_peer * rng.standard_normal(runs) - own) / 2
-    standalone, fedavg, cycle = abs(own), abs(own + FEDAVG(x**2) * x), abs(own + CYCLE(x**2) * x)
+    alone, fedavg, cycle = abs(own), abs(own + FEDAVG(x**2) * x), abs(own + CYCLE(x**2) * x)
     return {
-        "fedavg": float(np.mean(fedavg <= standalone)),
-        "cycle": float(np.mean(cycle <= standalone)),
-        "strictly_better": float(np.mean(cycle < standalone)),
-        "tie": float(np.mean(cycle == standalone)),
+        "fedavg": float(np.mean(fedavg <= alone)),
+        "cycle": float(np.mean(cycle <= alone)),
+        "strictly_better": float(np.mean(cycle < alone)),
+        "tie": float(np.mean(cycle == alone)),
     }
-
-
-def _checked(gamma, gamma_g, gamma_peer):
-    """The three as float arrays of one shape."""
-    gamma_peer = gamma if gamma_peer is None else gamma_peer
-    return np.broadcast_arrays(
-        _positive("gamma", gamma), _non_negative("gamma_g", gamma_g), _positive("gamma_peer", gamma_peer)
-    )
 
 
 def _positive(name, value):
     value = np.asarray(value, dtype=float)
     if not np.all(np.isfinite(value) & (value > 0)):
-        raise ValueError(f"{name} must be positive and finite")
+        raise ValueError(f"{name} must be positive and finite, got {value}")
     return value
 
 
 def _non_negative(name, value):
     value = np.asarray(value, dtype=float)
     if not np.all(np.isfinite(value) & (value >= 0)):
-        raise ValueError(f"{name} must be non-negative and finite")
+        raise ValueError(f"{name} must be non-negative and finite, got {value}")
     return value
+
+
+def _setting(gamma, gamma_g, gamma_peer):
+    """The three as float arrays of one shape."""
+    gamma_peer = gamma if gamma_peer is None else gamma_peer
+    gamma, gamma_peer = _positive("gamma", gamma), _positive("gamma_peer", gamma_peer)
+    return np.broadcast_arrays(gamma, _non_negative("gamma_g", gamma_g), gamma_peer)
 
 
 def _conditional(gamma, gamma_peer):
@@ -139,55 +153,65 @@ def _conditional(gamma, gamma_peer):
     return 2 * (gamma / total) ** 2, gamma * gamma_peer / total, total / 2
 
 
-def _chance_of_gain(x, r, gamma_g, beta, tau):
+# What is averaged over x where r > 0: X given x is N(mean, tau^2).
+
+
+def _chance_of_gain(x, r, mean, tau):
     """P(X + r x / 2 has not the sign of x, given x)."""
-    return ndtr(np.sign(x) * (beta * (x - gamma_g) - r * x / 2) / tau)
+    return ndtr(-np.sign(x) * (mean + r * x / 2) / tau)
 
 
-def _chance_of_harm(x, r, gamma_g, beta, tau):
-    return ndtr(-np.sign(x) * (beta * (x - gamma_g) - r * x / 2) / tau)
+def _chance_of_harm(x, r, mean, tau):
+    return ndtr(np.sign(x) * (mean + r * x / 2) / tau)
 
 
-def _squared_mean(x, r, gamma_g, beta, tau):
-    """(E(X | x) + r x)^2."""
-    return (r * x - beta * (x - gamma_g)) ** 2
+def _change_of_square(x, r, mean, tau):
+    """E[(X + r x)^2 - X^2, given x]."""
+    return r * x * (r * x + 2 * mean)
 
 
 def _silent(rule, gamma, gamma_g, gamma_peer):
-    """P(r = 0) and E[(x - gamma_g)^2; r = 0]: two Gaussian tails, known in closed form."""
-    if not rule.compact:
-        return np.zeros_like(gamma), np.zeros_like(gamma)
+    """P(r = 0): the Gaussian tails beyond the last edge."""
     sigma = _conditional(gamma, gamma_peer)[2]
-    upper, lower = (rule.kinks(gamma)[-1] - gamma_g) / sigma, (-rule.kinks(gamma)[-1] - gamma_g) / sigma
-    density = [np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) for z in (upper, lower)]
-    mass = ndtr(-upper) + ndtr(lower)
-    return mass, sigma**2 * (mass + upper * density[0] - lower * density[1])
+    last = rule.edges(gamma)[-1]
+    return ndtr((gamma_g - last) / sigma) + ndtr((-last - gamma_g) / sigma)
 
 
 def _expectation(integrand, rule, gamma, gamma_g, gamma_peer):
-    """E[integrand(x); r > 0] by Gauss-Legendre between 0 and the kinks of r, more nodes on wider panels."""
-    shape, (gamma, gamma_g, gamma_peer) = gamma.shape, (a.ravel() for a in (gamma, gamma_g, gamma_peer))
+    """E[integrand(x, r, E(X | x), tau); r > 0], between 0 and the edges of r on both sides."""
+    shape = gamma.shape
+    gamma, gamma_g, gamma_peer = (values.ravel() for values in (gamma, gamma_g, gamma_peer))
     beta, tau, sigma = _conditional(gamma, gamma_peer)
-    scale = np.minimum(sigma, tau / (beta + 2))  # r x has slope 1 to -4, so the integrand changes no faster
-    cuts = [0.0, *rule.kinks(gamma)] + ([] if rule.compact else [np.inf])
+
+    def panel(nodes, low, high, gamma, gamma_g, beta, tau, sigma):
+        middle, half, total = (low + high) / 2, (high - low) / 2, 0.0
+        for node, weight in zip(*_legendre(nodes), strict=True):
+            x = middle + half * node
+            r, mean = rule(x * x, gamma, gamma_g), -beta * (x - gamma_g)
+            density = np.exp(-(((x - gamma_g) / sigma) ** 2) / 2)
+            total += weight * density * integrand(x, r, mean, tau)
+        return total * half / (sigma * np.sqrt(2 * np.pi))
+
+    scale = np.minimum(sigma, tau / (beta + 2))  # r x has slope 1 to -4: nothing changes faster
+    window = gamma_g - WINDOW * sigma, gamma_g + WINDOW * sigma
     total = np.zeros_like(gamma)
-    for near, far in pairwise(cuts):
+    for near, far in pairwise((0.0, *rule.edges(gamma))):
         for low, high in ((near, far), (-far, -near)):
-            low, high = (np.clip(end, gamma_g - WINDOW * sigma, gamma_g + WINDOW * sigma) for end in (low, high))
-            width, narrower = (high - low) / scale, 0.0
-            for nodes, wider in NODES:
-                at = np.flatnonzero((width > narrower) & (width <= wider))
-                narrower = wider
-                if at.size:
-                    g, mean, b, t, s = gamma[at], gamma_g[at], beta[at], tau[at], sigma[at]
-                    middle, half = (low[at] + high[at]) / 2, (high[at] - low[at]) / 2
-                    panel = np.zeros_like(g)
-                    for node, weight in zip(*_legendre(nodes), strict=True):
-                        x = middle + half * node
-                        r = rule(x * x, g, mean)
-                        panel += weight * np.exp(-(((x - mean) / s) ** 2) / 2) * integrand(x, r, mean, b, t)
-                    total[at] += panel * half / (s * np.sqrt(2 * np.pi))
+            low, high = np.clip(low, *window), np.clip(high, *window)
+            arrays = low, high, gamma, gamma_g, beta, tau, sigma
+            total += _by_width(panel, (high - low) / scale, arrays)
     return total.reshape(shape)[()]
+
+
+def _by_width(panel, width, arrays):
+    """panel(nodes, *arrays), each entry with as many nodes as its width needs; 0 where it is 0."""
+    total, narrower = np.zeros_like(width), 0.0
+    for nodes, wider in NODES:
+        at = np.flatnonzero((width > narrower) & (width <= wider))
+        if at.size:
+            total[at] = panel(nodes, *(values[at] for values in arrays))
+        narrower = wider
+    return total
 
 
 @cache

@@ -16,7 +16,7 @@ import record  # noqa: E402 (the script beside the chapters)
 # A file may import from the lines above its own, never from below.
 LAYERS = [
     {"files"},
-    {"metrics", "reputation", "sharing", "distillation", "partition", "options", "vision", "estimators", "lesions"},
+    {"metrics", "reputation", "sharing", "distillation", "partition", "options", "vision", "lesions"},
     {"gossip", "ranks", "theory", "fhe", "models", "fetch"},
     {"fedisic"},
     {"datasets"},

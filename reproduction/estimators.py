@@ -1,25 +1,14 @@
-"""What a client may do with a peer's estimate: reputation rules r(d), and how they fare in simulation.
+"""Other rules than the paper's for mean estimation, and simulation with more clients and dimensions.
 
-Seen from client 1 and relative to its true mean: own error X, peer's estimate Y, x = (Y - X) / 2 and d = |x|^2.
-A rule moves the estimate to w = X + r(d) x. With N clients, w = X + (2 / N) sum_k r(d_k) x_k.
+As in cycle.theory: own error X, peer's estimate Y, x = (Y - X) / 2, d = |x|^2, and a rule moves client 1 to
+w = X + r(d) x; with N clients to w = X + (2 / N) sum_k r(d_k) x_k.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from numbers import Integral
 
 import numpy as np
 
-
-@dataclass(frozen=True)
-class Rule:
-    """A reputation r(d, gamma, gamma_g) between 0 and 1, and what exact integration must know about its shape."""
-
-    reputation: Callable
-    kinks: Callable = lambda gamma: ()  # the |x| at which r is not smooth, ascending
-    compact: bool = False  # r vanishes beyond the last kink
-
-    def __call__(self, d, gamma=1.0, gamma_g=0.0):
-        return self.reputation(np.asarray(d, dtype=float), gamma, gamma_g)
+from cycle.theory import Rule
 
 
 def huber(kappa):
@@ -30,7 +19,7 @@ def huber(kappa):
     def reputation(d, gamma, gamma_g):
         return kappa * gamma / np.maximum(np.sqrt(d), kappa * gamma)
 
-    return Rule(reputation, lambda gamma: (kappa * gamma,))
+    return Rule(reputation, lambda gamma: (kappa * gamma, np.inf))
 
 
 def james_stein(dimension):
@@ -41,19 +30,27 @@ def james_stein(dimension):
 
 
 def _shrinkage(constant):
+    """r = min(1, constant gamma^2 / (2 d))."""
+
     def reputation(d, gamma, gamma_g):
         edge = constant / 2 * gamma**2
         return edge / np.maximum(d, edge)
 
-    return Rule(reputation, lambda gamma: (np.sqrt(constant / 2) * gamma,))
+    return Rule(reputation, lambda gamma: (np.sqrt(constant / 2) * gamma, np.inf))
 
 
-STANDALONE = Rule(lambda d, gamma, gamma_g: np.zeros_like(d), lambda gamma: (0.0,), compact=True)
-FEDAVG = Rule(lambda d, gamma, gamma_g: np.ones_like(d))
-CYCLE = Rule(lambda d, gamma, gamma_g: np.clip(2 - d, 0, 1), lambda gamma: (1.0, np.sqrt(2)), compact=True)
+STANDALONE = Rule(lambda d, gamma, gamma_g: np.zeros_like(d), lambda gamma: (0.0,))
 ORACLE = Rule(lambda d, gamma, gamma_g: gamma**2 / (gamma**2 + 2 * gamma_g**2) * np.ones_like(d))
 PLUG_IN = _shrinkage(1)  # the oracle with gamma_g^2 replaced by d - gamma^2 / 2, whose mean it is
 HUBER = huber(0.5)
+SCALED = Rule(  # CYCle with its thresholds in units of gamma^2
+    lambda d, gamma, gamma_g: np.clip(2 - d / gamma**2, 0, 1), lambda gamma: (gamma, np.sqrt(2) * gamma)
+)
+
+
+def mse_oracle(gamma, gamma_g):
+    """The least E w^2 of any fixed r: gamma^2 (1 - r / 2) at r = gamma^2 / (gamma^2 + 2 gamma_g^2)."""
+    return gamma**2 * (1 - gamma**2 / (gamma**2 + 2 * np.asarray(gamma_g) ** 2) / 2)
 
 
 def simulate_clients(rule, gamma, peers, runs, seed, gamma_peer=None):
@@ -62,12 +59,17 @@ def simulate_clients(rule, gamma, peers, runs, seed, gamma_peer=None):
     peers: array [N - 1, dimension] (or [N - 1]) of the peers' true means minus client 1's; gamma_peer: their standard
     deviation per coordinate (gamma if None, 0 for peers that know their mean exactly).
     """
-    peers = np.atleast_1d(np.asarray(peers, dtype=float))
+    peers = np.asarray(peers, dtype=float)
     peers = peers[:, None] if peers.ndim == 1 else peers
     if peers.ndim != 2 or peers.size == 0 or not np.isfinite(peers).all():
         raise ValueError("peers must be a finite array [N - 1] or [N - 1, dimension] with at least one peer")
     gamma_peer = gamma if gamma_peer is None else gamma_peer
-    check_simulation(runs, gamma=gamma, gamma_peer=gamma_peer)
+    if not gamma > 0:
+        raise ValueError(f"gamma must be positive, got {gamma}")
+    if not gamma_peer >= 0:
+        raise ValueError(f"gamma_peer must be non-negative, got {gamma_peer}")
+    if not isinstance(runs, Integral) or runs < 1:
+        raise ValueError(f"runs must be a positive integer, got {runs!r}")
     rng = np.random.default_rng(seed)
     own = gamma * rng.standard_normal((runs, peers.shape[1]))
     moved = own.copy()
@@ -83,14 +85,3 @@ def simulate_clients(rule, gamma, peers, runs, seed, gamma_peer=None):
         "worse": np.mean(after > before),
         "mse": np.mean(after),
     }
-
-
-def check_simulation(runs, gamma, **others):
-    """ValueError unless runs is a positive integer, gamma a positive number and every other number non-negative."""
-    if isinstance(runs, bool) or not isinstance(runs, int | np.integer) or runs < 1:
-        raise ValueError(f"runs must be a positive integer, got {runs!r}")
-    for name, value in {"gamma": gamma, **others}.items():
-        if not (np.isscalar(value) and np.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} must be one finite, non-negative number, got {value}")
-    if gamma == 0:
-        raise ValueError("gamma must be positive, got 0")
