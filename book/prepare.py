@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 BOOK = Path(__file__).resolve().parent
-# what `cycle` and the chapters import, and what pip calls it; tests/book/test_first_cell.py compares it with pyproject.toml
+# what the chapters import, and what pip calls it; tests/book/test_first_cell.py compares it with pyproject.toml
 PACKAGES = {name: name for name in ("torch", "torchvision", "numpy", "scipy", "matplotlib", "pandas", "networkx")}
 PACKAGES |= {
     "sklearn": "scikit-learn",

@@ -18,10 +18,18 @@ MEASURE = """import json, resource
 used = resource.getrusage(resource.RUSAGE_SELF)
 print(json.dumps({"seconds": round(used.ru_utime + used.ru_stime), "megabytes": round(used.ru_maxrss / 1024)}))"""
 
+HIDDEN = {"remove-cell", "remove-input", "hide-cell", "hide-input"}
+
 
 def chapters() -> list[Path]:
     """The pages that run."""
-    return [path for path in sorted(BOOK.glob("*.md")) if "kernelspec:" in path.read_text(encoding="utf-8")]
+    pages = sorted([*BOOK.glob("*.md"), *BOOK.glob("appendix/*.md")])
+    return [path for path in pages if "kernelspec:" in path.read_text(encoding="utf-8")]
+
+
+def name(chapter: Path) -> str:
+    """What a command calls it: `fairness`, `appendix/tables`."""
+    return chapter.relative_to(BOOK).with_suffix("").as_posix()
 
 
 def notebook(chapter: Path):
@@ -29,6 +37,8 @@ def notebook(chapter: Path):
     read = jupytext.read(chapter)
     for number, cell in enumerate(read.cells):
         cell["id"] = f"cell-{number}"
+        if HIDDEN & set(cell.metadata.get("tags", [])):  # what a page hides, Jupyter and Colab fold
+            cell.metadata |= {"jupyter": {"source_hidden": True}, "cellView": "form"}
     read.metadata = {"kernelspec": read.metadata["kernelspec"], "jupytext": {"formats": "md:myst,ipynb"}}
     read.nbformat, read.nbformat_minor = 4, 5
     return read
@@ -44,24 +54,24 @@ def record(chapter: Path) -> None:
         record_timing=False,
         store_widget_state=False,
         coalesce_streams=True,  # however the kernel flushed them
-        resources={"metadata": {"path": str(BOOK)}},
+        resources={"metadata": {"path": str(chapter.parent)}},
     )
     client.execute()
     executed.metadata.pop("language_info", None)
     executed.metadata["needs"] = needs = json.loads(executed.cells.pop().outputs[0]["text"])
     for cell in executed.cells:
-        if "%run prepare.py" in cell.source:
+        if "prepare.py" in cell.source:
             cell.outputs[0]["text"] = prepare.needs(**needs) + "\n"
     jupytext.write(executed, chapter.with_suffix(".ipynb"))
 
 
 def main() -> None:
     asked = sys.argv[1:]
-    unknown = sorted(set(asked) - {chapter.stem for chapter in chapters()})
+    unknown = sorted(set(asked) - {name(chapter) for chapter in chapters()})
     if unknown:
         sys.exit(f"NAME must be a chapter that runs, got {', '.join(unknown)}")
     for chapter in chapters():
-        if not asked or chapter.stem in asked:
+        if not asked or name(chapter) in asked:
             print(f"recording {chapter.name} ...", flush=True)
             record(chapter)
 

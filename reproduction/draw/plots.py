@@ -1,4 +1,4 @@
-"""The figures of the book: house style, sliders that need no kernel, heatmaps, bars."""
+"""Pictures of points for older chapters: sliders over frames, heatmaps, bars. page.py has the newer means."""
 
 import base64
 import html
@@ -14,34 +14,7 @@ import numpy as np
 from IPython.display import HTML, Markdown
 
 from reproduction.draw import tables
-
-COLOURS = {"standalone": "#6e6e6e", "vpdl": "#0072b2", "cycle": "#d55e00", "fedavg": "#009e73"} | {  # Okabe-Ito
-    "cffl": "#cc79a7", "rffl": "#e69f00", "cgsv": "#56b4e9", "gossip": "#0072b2", "cycle-gossip": "#d55e00",
-    "echo": "#a0a0a0", "blank": "#f0e442",
-}  # fmt: skip
-MARKERS = {"standalone": "X", "vpdl": "s", "cycle": "o", "fedavg": "^", "cffl": "D", "rffl": "v", "cgsv": "P"}
-
-
-def style() -> None:
-    """One look for all chapters: white ground (readable on dark pages too), larger text, no clutter."""
-    plt.rcParams.update(
-        {
-            "figure.figsize": (6.4, 3.4),
-            "figure.dpi": 100,
-            "figure.facecolor": "white",
-            "savefig.facecolor": "white",
-            "savefig.bbox": "tight",
-            "font.size": 10,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.25,
-            "axes.axisbelow": True,
-            "legend.frameon": False,
-            "image.cmap": "viridis",
-            "axes.prop_cycle": plt.cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"]),
-        }
-    )
+from reproduction.draw.style import COLOURS, MARKERS, style  # noqa: F401 (older chapters ask for them here)
 
 
 def source(*functions) -> Markdown:

@@ -1,0 +1,10 @@
+"""What a chapter calls to put something on its page (book/WRITING.md says how): from reproduction.draw import page."""
+
+# ruff: noqa: F401 (names for chapters)
+from reproduction.draw.explore import arrows, bars, buttons, dots, explore, grid, line, panel, slider
+from reproduction.draw.lead import differences, lead
+from reproduction.draw.listing import long_table, table
+from reproduction.draw.picture import columns, figure
+from reproduction.draw.prose import answer, check, say
+from reproduction.draw.rule import rule
+from reproduction.draw.style import COLOURS, MARKERS, name, style
