@@ -1,6 +1,7 @@
 """Where a number comes from: commit, command, versions, hardware, date."""
 
 import functools
+import os
 import platform
 import subprocess
 import sys
@@ -12,11 +13,29 @@ import torch
 from reproduction.settings import UNCHANGED, Run
 
 
+def project() -> Path | None:
+    """The clone of this project that runs; None where the code was installed, whatever folder that is in."""
+    root = Path(__file__).resolve().parent.parent
+    about = root / "pyproject.toml"
+    return root if about.is_file() and 'name = "cycle-book"' in about.read_text(encoding="utf-8") else None
+
+
+def results_folder() -> Path:
+    """Where records lie: the variable CYCLE_RESULTS, else `results` in the clone, else in the current folder."""
+    return Path(os.environ.get("CYCLE_RESULTS") or (project() or Path.cwd()) / "results").expanduser()
+
+
 def _git(*arguments) -> str:
-    """What git answers about this copy of the project; nothing where it is not a clone."""
-    command, here = ["git", *arguments], Path(__file__).resolve().parent
+    """What git answers about this clone of the project; nothing where it is none, or lies in another repository."""
+    root = project()
+    if root is None:
+        return ""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environment["GIT_CEILING_DIRECTORIES"] = str(root.parent)  # git looks no further up than the project
     try:
-        return subprocess.run(command, capture_output=True, text=True, cwd=here, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", *arguments], capture_output=True, text=True, cwd=root, env=environment, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 
@@ -39,12 +58,13 @@ def hardware(device: torch.device) -> str:
 def commit() -> str:
     """That of the code when it was first asked for, as a command starts: a process does not see later ones."""
     found = _git("rev-parse", "HEAD") or "unknown"
-    return found + "-dirty" if _git("status", "--porcelain", "--", ".") else found
+    return found + "-dirty" if _git("status", "--porcelain", "--", "cycle", "reproduction") else found
 
 
 def command_of(run: Run, experiment: str) -> str:
     """As it was typed; for a run that a notebook asked for, the one that makes the same."""
-    if Path(sys.argv[0]).parts[-2:] == ("cycle", "__main__.py"):
+    started = Path(sys.argv[0])
+    if started.parts[-2:] == ("cycle", "__main__.py") or started.name == "cycle":
         return " ".join(["python -m cycle", *sys.argv[1:]])
     chosen = f"--profile {run.profile} --seed {run.seed} --methods {run.method} --splits {run.split}"
     chosen += f" --variants {run.variant or UNCHANGED}"

@@ -1,7 +1,6 @@
 """Running, resuming and recording: one JSON a run, written once, whole, with where it came from."""
 
 import json
-import os
 import re
 import sys
 import time
@@ -22,12 +21,13 @@ from reproduction.catalogue import runs_of
 from reproduction.checkpoints import Checkpoints
 from reproduction.data import datasets
 from reproduction.data.fetch import PICTURES
-from reproduction.provenance import command_of, provenance
+from reproduction.fields import load
+from reproduction.provenance import command_of, provenance, results_folder
 from reproduction.settings import PROFILES, Run, judged, task_of
 
 WHOSE = ("profile", "dataset", "model", "width", "method", "variant", "split", "n", "seed")  # fields that name a run
 OF_A_RUN = ("flips", "control", "lies", "judged_on")  # settings that are recorded beside the options
-RESULTS = Path(os.environ.get("CYCLE_RESULTS") or Path(__file__).resolve().parent.parent / "results")
+RESULTS = results_folder()
 
 
 def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, progress: bool = True) -> dict:
@@ -36,7 +36,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     With several ranks all call this; `results` is a directory that all of them see.
     """
     path, ranks = results / run.path, Ranks.of(run.n)
-    recorded = ranks.agreed(_load(path) if ranks.first and path.exists() else None)
+    recorded = ranks.agreed(load(path) if ranks.first and path.exists() else None)
     if recorded is not None:
         return _checked(recorded, run, path)
     device = torch.device(device) if device else datasets.default_device()
@@ -110,17 +110,6 @@ def _measured(done: training.Round, dataset, tested: bool) -> dict[int, dict]:
     return found
 
 
-def _load(path: Path) -> dict:
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        missing = {"accuracy", "standalone", "options"} - set(record)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error}): restore or remove it") from error
-    if missing:
-        raise ValueError(f"{path} is damaged (no {', '.join(sorted(missing))}): restore or remove it")
-    return record
-
-
 def _checked(record: dict, run: Run, path: Path) -> dict:
     """The record, if it is of this run and made with its options (those that it names: older ones know fewer).
 
@@ -186,7 +175,7 @@ def _accuracy_alone(run: Run, accuracy: list[float], results: Path) -> list[floa
     if run.method == "standalone" and not run.flips:
         return accuracy
     alone = results / run.alone().path
-    return _load(alone)["accuracy"] if alone.exists() else None
+    return load(alone)["accuracy"] if alone.exists() else None
 
 
 def read(name: str, profile: str, seeds=None, results: Path = RESULTS) -> list[tuple[Run, dict]]:
@@ -202,7 +191,7 @@ def read(name: str, profile: str, seeds=None, results: Path = RESULTS) -> list[t
     for run in runs_of(name, profile, seeds):
         path = results / run.path
         if path.exists():
-            record = _checked(_load(path), run, path)
+            record = _checked(load(path), run, path)
             record["standalone"] = _accuracy_alone(run, record["accuracy"], results) or record["standalone"]
             found.append((run, record))
     return found

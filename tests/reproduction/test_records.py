@@ -70,7 +70,12 @@ def test_a_record_of_another_run_is_not_taken_for_this_one(small_run, tmp_path, 
 
 @pytest.mark.parametrize(
     "content, said",
-    [(b'{"a": ', "Expecting value"), (b"\x8d\x00", "utf-8"), (b"null", "not iterable"), (b"{}", "no accuracy")],
+    [
+        (b'{"a": ', "Expecting value"),
+        (b"\x8d\x00", "utf-8"),
+        (b"null", "valid dictionary"),
+        (b"{}", "accuracy: .* required"),
+    ],
 )
 def test_a_damaged_record_is_named(small_run, tmp_path, content, said):
     path = tmp_path / small_run("vpdl").path
@@ -118,7 +123,8 @@ def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
     found = {run.method: record for run, record in records.read("cifar10-cnn", "smoke", results=tmp_path)}
     assert found["cycle"]["standalone"] == alone["accuracy"]
     assert tables.summary("cifar10-cnn", "smoke", tmp_path)["method"].tolist() == ["standalone", "cycle"]
-    again = alone | {"accuracy": [value + 1 for value in alone["accuracy"]]}  # recorded once more, elsewhere
+    again = alone | {"accuracy": [value - 1 for value in alone["accuracy"]]}  # recorded once more, elsewhere
+    again["curve"][-1]["accuracy"] = again["accuracy"]
     (tmp_path / cycle.alone().path).write_text(json.dumps(again))
     found = {run.method: record for run, record in records.read("cifar10-cnn", "smoke", results=tmp_path)}
     assert found["cycle"]["standalone"] == again["accuracy"]
@@ -158,10 +164,8 @@ def test_committed_records_are_whole_and_what_they_say():
         {"epochs": 40},
         {"curve": []},
         lambda record: {"curve": record["curve"][:3] + record["curve"][4:]},
-        lambda record: {"curve": [point | {"accuracy": []} for point in record["curve"]]},
-        lambda record: {"accuracy": [value + 0.01 for value in record["accuracy"]]},
     ],
-    ids=["images", "epochs", "no curve", "a gap", "an empty curve", "an accuracy that the curve does not end with"],
+    ids=["images", "epochs", "no curve", "a gap"],
 )
 def test_a_record_called_paper_that_is_not_whole_is_refused(tmp_path, damage):
     run = next(catalogue.runs_of("cifar10-cnn", "paper", (0,), ("vpdl",), ("homogeneous",)))
