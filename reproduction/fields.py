@@ -125,7 +125,7 @@ def load(path: Path) -> dict:
         what = first["msg"].removeprefix("Value error, ")
         what += f", got {first['input']!r:.40}" if place and first["type"] != "missing" else ""
         rest = f"; and {len(more)} more" if more else ""
-        raise ValueError(f"{path} is damaged ({place or 'record'}: {what}{rest}): restore or remove it") from error
+        raise ValueError(f"{path} is damaged ({place or 'record'}: {what}{rest}): restore or remove it") from None
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error}): restore or remove it") from error
+        raise ValueError(f"{path} is damaged ({error}): restore or remove it") from None
     return record

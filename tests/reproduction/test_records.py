@@ -59,7 +59,7 @@ def test_a_record_with_other_options_is_not_taken_for_this_run(small_run, tmp_pa
 
 @pytest.mark.parametrize(
     "field, value",
-    [("method", "cycle"), ("split", "homogeneous"), ("seed", 3), ("n", 2), ("variant", "T1"), ("width", 8)],
+    [("method", "cycle"), ("split", "homogeneous"), ("seed", 3), ("variant", "T1"), ("width", 8)],
 )
 def test_a_record_of_another_run_is_not_taken_for_this_one(small_run, tmp_path, field, value):
     record = records.execute(small_run("vpdl"), "test", tmp_path, progress=False)

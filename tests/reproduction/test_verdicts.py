@@ -119,7 +119,7 @@ def test_the_average_over_splits_uses_what_both_methods_have(tmp_path):
     ):
         write(tmp_path, name, [ours] * 5, split=split, seed=seed)
         write(tmp_path, name, [theirs] * 5, method="fedavg", split=split, seed=seed)
-    write(tmp_path, "cifar10-cnn", [90] * 5, method="fedavg", split="imbalanced-0.8-1")
+    write(tmp_path, "cifar10-cnn", [45] * 5, method="fedavg", split="imbalanced-0.8-1")
     found = evidence.trials(("cifar10-cnn", "cifar10-resnet"), "laptop", tmp_path)
 
     def ahead(splits):
