@@ -78,7 +78,7 @@ def python(*arguments, **options) -> int:
 
 def build(builder: str) -> int:
     """Run Jupyter Book; drop the cache of executed chapters when the code or the records under them changed."""
-    place, beneath = ROOT / "_build", digest("cycle/**/*", "results/**/*.json", "requirements.txt")
+    place, beneath = ROOT / "_build", digest("cycle/**/*", "reproduction/**/*", "results/**/*.json", "requirements.txt")
     stamp = place / "beneath.txt"
     if place.exists() and not stamped(stamp, beneath):
         shutil.rmtree(place)

@@ -12,16 +12,9 @@ from pathlib import Path
 
 BOOK = Path(__file__).resolve().parent
 # what the chapters import, and what pip calls it; tests/book/test_first_cell.py compares it with pyproject.toml
-PACKAGES = {name: name for name in ("torch", "torchvision", "numpy", "scipy", "matplotlib", "pandas", "networkx")}
-PACKAGES |= {
-    "sklearn": "scikit-learn",
-    "tqdm": "tqdm",
-    "yaml": "pyyaml",
-    "PIL": "pillow",
-    "IPython": "ipython",
-    "ipywidgets": "ipywidgets",
-    "tenseal": "tenseal",
-}
+SAME = ("torch", "numpy", "scipy", "networkx", "tqdm", "pydantic", "tenseal", "torchvision", "pandas", "matplotlib")
+PACKAGES = {name: name for name in (*SAME, "ipywidgets")}
+PACKAGES |= {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml", "IPython": "ipython"}
 
 
 def missing() -> list[str]:
