@@ -115,7 +115,7 @@ def test_the_average_over_splits_uses_what_both_methods_have(tmp_path):
         ("cifar10-cnn", SPLIT, 0, 3, 1),
         ("cifar10-cnn", "homogeneous", 0, 1, 2.5),
         ("cifar10-cnn", "homogeneous", 1, 1, 2.5),
-        ("cifar10-resnet", SPLIT, 0, 1, 90),
+        ("cifar10-resnet", SPLIT, 0, 1, 45),
     ):
         write(tmp_path, name, [ours] * 5, split=split, seed=seed)
         write(tmp_path, name, [theirs] * 5, method="fedavg", split=split, seed=seed)
