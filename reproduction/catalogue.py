@@ -201,7 +201,7 @@ EXPERIMENTS = {
         model="cnn",
         variants={
             name: _everybody(name, ("standalone", "cycle"), judged_on="held-out", **options)
-            for name, options in search.drawn().items()
+            for name, options in (search.drawn() | search.followed()).items()
         },
     ),
     "baseline-presets": Experiment(

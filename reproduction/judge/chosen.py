@@ -22,7 +22,7 @@ def ranking(profile: str = "laptop", results: Path = RESULTS) -> pd.DataFrame:
 
     A setting without accuracy was not run, or ended in a loss that is not finite, of which nothing is recorded.
     """
-    found = {name: {"setting": name} | options for name, options in search.drawn().items()}
+    found = {name: {"setting": name} | options for name, options in (search.drawn() | search.followed()).items()}
     for run, record in records.read("search", profile, results=results):
         if run.method == "cycle":
             found[run.variant] |= {"accuracy": sum(record["accuracy"]) / run.n}

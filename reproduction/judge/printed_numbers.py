@@ -86,6 +86,7 @@ def accuracies(profile: str = "paper", results: Path = RESULTS) -> pd.DataFrame:
                         "method": run.method,
                         "split": run.split,
                         "seed": run.seed,
+                        "path": run.path,
                         "participant": f"P{n + 1}",
                         "images": record["sizes"][n],
                         "here": here,

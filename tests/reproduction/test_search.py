@@ -40,7 +40,7 @@ def test_nothing_is_held_out_where_everything_is_learned_from(digits):
 
 def test_alone_differs_in_training_as_its_setting_does_and_in_nothing_else():
     for run in catalogue.runs_of("search", "laptop", methods=["cycle"]):
-        alone, wanted = run.alone(), search.drawn()[run.variant]
+        alone, wanted = run.alone(), (search.drawn() | search.followed())[run.variant]
         assert alone.path.endswith(f"standalone+{run.variant}.seed0.json")
         assert alone.options.epochs == run.options.epochs == 10 + wanted["rounds"]
         assert [alone.options.lr_at(epoch) for epoch in range(40)] == [run.options.lr_at(epoch) for epoch in range(40)]
