@@ -3,15 +3,26 @@
 import torch
 import torch.nn.functional as F
 
+from cycle.checks import check_number
+
+
+def check_logits(temperature, **logits):
+    """Shapes and types only: looking at values would make a GPU wait in every training step. NaN in, NaN out."""
+    check_number(temperature, "temperature", above=0)
+    for name, values in logits.items():
+        if not (torch.is_tensor(values) and values.is_floating_point() and values.ndim == 2 and values.numel()):
+            raise ValueError(f"{name} must be a floating-point tensor, batch x classes, got {_shape(values)}")
+    (first, one), (second, other) = logits.items()
+    if one.shape != other.shape:
+        raise ValueError(f"{first} and {second} must have equal shapes, got {_shape(one)} and {_shape(other)}")
+
+
+def _shape(values):
+    return f"{values.dtype} {tuple(values.shape)}" if torch.is_tensor(values) else type(values).__name__
+
 
 def _tempered(student_logits, peer_logits, temperature):
-    if student_logits.shape != peer_logits.shape or student_logits.ndim != 2:
-        raise ValueError(
-            "student_logits and peer_logits must both be batch x classes, got "
-            f"{tuple(student_logits.shape)} and {tuple(peer_logits.shape)}"
-        )
-    if not temperature > 0:
-        raise ValueError(f"temperature must be positive, got {temperature}")
+    check_logits(temperature, student_logits=student_logits, peer_logits=peer_logits)
     return F.log_softmax(student_logits / temperature, dim=1), peer_logits / temperature
 
 
@@ -27,11 +38,21 @@ def approximate_kl(student_logits: torch.Tensor, peer_logits: torch.Tensor, temp
     return (log_p.exp() * (log_p - scaled)).sum(dim=1).mean()
 
 
+def check_weight(weight, logits) -> None:
+    """One number, or one for each sample of a batch."""
+    if not torch.is_tensor(weight):
+        check_number(weight, "weight", least=0)
+    elif weight.shape not in ((), (1, 1), (len(logits), 1)):
+        raise ValueError(f"weight must be a number, or {len(logits)} x 1 for the batch, got {_shape(weight)}")
+
+
 def weighted_kl(student_logits, peer_target, weight, temperature: float = 5.0) -> torch.Tensor:
     """sum_k lambda_k KL(student || peer_k) in one pass.
 
     The sum over peers only needs peer_target = sum_k lambda_k log sigma_T(z_k) and weight = sum_k lambda_k, because
     sum_k lambda_k p (log p - log q_k) = weight p log p - p peer_target.
     """
+    check_logits(temperature, student_logits=student_logits, peer_target=peer_target)
+    check_weight(weight, student_logits)
     log_p = F.log_softmax(student_logits / temperature, dim=1)
     return (log_p.exp() * (weight * log_p - peer_target)).sum(dim=1).mean()

@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 
 from cycle import reputation, sharing
+from cycle.checks import check_links, check_mixing, check_number, check_numbers, check_square, check_whole
 from cycle.options import CHOICES
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
@@ -23,6 +24,8 @@ def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:
     graph = _named(name, n) if isinstance(name, str) else name
     if not isinstance(graph, nx.Graph):
         raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)}, graph6:... or a networkx graph, got {name!r}")
+    if len(graph) < 2:
+        raise ValueError(f"name must be a graph of at least 2 nodes, got {len(graph)}")
     if n is not None and len(graph) != n:
         raise ValueError(f"n must be the number of nodes of the graph ({len(graph)}), got {n}")
     links = nx.to_numpy_array(graph, weight=None).T > 0
@@ -38,8 +41,7 @@ def _named(name, n):
             raise ValueError(f"name must hold a graph in graph6 text after 'graph6:', got {name!r}") from error
     if name not in TOPOLOGIES:
         raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)} or graph6:..., got {name!r}")
-    if not (isinstance(n, (int, np.integer)) and n >= 2):
-        raise ValueError(f"n must be a whole number of at least 2 participants, got {n}")
+    check_whole(n, "n", 2)
     if name == "complete":
         return nx.complete_graph(n)
     if name == "ring":
@@ -53,7 +55,8 @@ def _named(name, n):
 
 def mixing_matrix(adjacency, weights: str = "uniform") -> np.ndarray:
     """W of the paper, w_ij = 1 / (|N(i)| + 1), or `metropolis`: 1 / (1 + max(deg_i, deg_j)), doubly stochastic."""
-    links = _square(adjacency, "adjacency").astype(bool)
+    check_links(adjacency, "adjacency")
+    links = np.array(adjacency, dtype=bool)
     np.fill_diagonal(links, False)
     degree = links.sum(axis=1)
     if weights == "uniform":
@@ -68,7 +71,8 @@ def mixing_matrix(adjacency, weights: str = "uniform") -> np.ndarray:
 
 def spectral_gap(W) -> float:
     """1 - |lambda_2|: each mixing shrinks the disagreement by about this fraction; 1 agrees at once, 0 never."""
-    moduli = np.sort(np.abs(np.linalg.eigvals(_square(W, "W"))))
+    check_mixing(W, "W")
+    moduli = np.sort(np.abs(np.linalg.eigvals(np.asarray(W, dtype=float))))
     return float(1 - moduli[-2]) if len(moduli) > 1 else 1.0
 
 
@@ -77,11 +81,9 @@ def masked_mixing(W, shares) -> np.ndarray:
 
     Whoever heard nothing, and gives itself no weight, keeps its own model.
     """
-    W, shares = _square(W, "W"), _square(shares, "shares").astype(bool)
-    if W.shape != shares.shape:
-        raise ValueError(f"shares must have the shape of W, {W.shape}, got {shares.shape}")
-    if not (W >= 0).all():
-        raise ValueError("W must not be negative")
+    check_square(W, "W", least=0)
+    check_links(shares, "shares", like=W)
+    W, shares = np.asarray(W, dtype=float), np.asarray(shares, dtype=bool)
     heard = W * (shares.T | np.eye(len(W), dtype=bool))
     silent = heard.sum(axis=1) == 0
     heard[silent, silent] = 1
@@ -94,7 +96,12 @@ def reweigh(W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5, se
     The own weight w_ii takes no part in the average, so only normalisation moves it, unless there are `self_loops`:
     then s_ii counts like the others. Rows without neighbours stay.
     """
-    W, neighbours = _square(W, "W"), _square(neighbours, "neighbours").astype(bool)
+    check_mixing(W, "W")
+    check_links(neighbours, "neighbours", like=W)
+    check_square(alignment, "alignment", like=W)
+    check_number(alpha, "alpha", 0, 1)
+    check_number(beta, "beta", least=0)
+    W, neighbours = np.asarray(W, dtype=float), np.asarray(neighbours, dtype=bool)
     linked = neighbours.any(axis=1)
     if not linked.any():
         return W.copy()
@@ -107,7 +114,8 @@ def reweigh(W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5, se
 
 def link_probabilities(W, rule: str = "weight") -> np.ndarray:
     """How probably i sends to j: w_ij itself (Algorithm 3), or `relative`, w_ij / max_j w_ij over the others."""
-    W = _square(W, "W")
+    check_square(W, "W", 0, 1)
+    W = np.asarray(W, dtype=float)
     if rule not in LINK_RULES:
         raise ValueError(f"rule must be one of {', '.join(LINK_RULES)}, got {rule!r}")
     others = W * ~np.eye(len(W), dtype=bool)
@@ -119,7 +127,11 @@ def link_probabilities(W, rule: str = "weight") -> np.ndarray:
 
 def submixing(W, present) -> tuple[np.ndarray, np.ndarray]:
     """The mixing matrix among those present, rows normalised, and the weight that each row had on them."""
-    block = _square(W, "W")[np.ix_(present, present)]
+    check_square(W, "W", least=0)
+    check_numbers(present, "present", ndim=1, least=0, most=len(W) - 1)
+    if np.asarray(present).dtype.kind not in "iu" or len(set(np.asarray(present).tolist())) != len(present):
+        raise ValueError(f"present must be different whole numbers below {len(W)}, got {present}")
+    block = np.asarray(W, dtype=float)[np.ix_(present, present)]
     weight = block.sum(axis=1, keepdims=True)
     if not (weight > 0).all():
         raise ValueError("W must give everybody present a positive weight on itself or on somebody else present")
@@ -131,7 +143,11 @@ def reference(x, gradient, links, lr, rounds, beta=None, alpha=0.5, period=5, rn
 
     Row i of x is participant i, gradient(i, x_i) its gradient there, links an adjacency.
     """
-    W = mixing_matrix(links)
+    check_links(links, "links")
+    check_numbers(x, "x", ndim=2)
+    check_number(lr, "lr", above=0)
+    check_whole(rounds, "rounds", 1)
+    W, links = mixing_matrix(links), np.asarray(links, dtype=bool)
     for t in range(rounds):
         g = np.stack([gradient(i, row) for i, row in enumerate(x)])
         if beta is not None and t % period == 0:
@@ -141,12 +157,3 @@ def reference(x, gradient, links, lr, rounds, beta=None, alpha=0.5, period=5, rn
         shares = links.T if beta is None else sharing.draw_shares(W, t, None, rng)
         x = masked_mixing(W, shares) @ half
         yield half, x, W
-
-
-def _square(matrix, name):
-    matrix = np.array(matrix)
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
-        raise ValueError(f"{name} must be a square matrix, got shape {matrix.shape}")
-    if not np.isfinite(matrix).all():
-        raise ValueError(f"{name} must be finite")
-    return matrix

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from cycle.checks import NAMES_TOO, check_labels, check_number, check_numbers, check_whole
+
 SIMILAR = 0.15  # "on par", "comparable", "similar": the printed 2.79 is called on par with 2.45
 
 
@@ -25,28 +27,19 @@ class FairnessReport:
     cantelli_bound: float  # bound on P(G <= 0); NaN unless MCG > 0
 
 
-def _accuracies(values, name):
-    array = np.asarray(values, dtype=float)
-    if array.ndim != 1 or array.size < 2:
-        raise ValueError(f"{name} must be one-dimensional with one value for each of two or more participants")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got {values}")
-    return array
-
-
 def gains(standalone, collaborative) -> np.ndarray:
     """G_n = A_n - B_n: accuracy with collaboration minus accuracy alone."""
-    before, after = _accuracies(standalone, "standalone"), _accuracies(collaborative, "collaborative")
-    if before.shape != after.shape:
-        raise ValueError(
-            f"collaborative must have as many participants as standalone ({before.size}), got {after.size}"
-        )
+    check_numbers(standalone, "standalone", ndim=1, size=2)
+    check_numbers(collaborative, "collaborative", ndim=1, size=2, like=standalone)
+    before, after = np.asarray(standalone, dtype=float), np.asarray(collaborative, dtype=float)
     return after - before
 
 
 def pearson(x, y) -> tuple[float, float]:
     """Pearson correlation and its two-sided p-value; NaN where a side is constant, p NaN for two points."""
-    x, y = _accuracies(x, "x"), _accuracies(y, "y")
+    check_numbers(x, "x", ndim=1, size=2)
+    check_numbers(y, "y", ndim=1, size=2, like=x)
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan"), float("nan")
     with warnings.catch_warnings():
@@ -57,15 +50,20 @@ def pearson(x, y) -> tuple[float, float]:
 
 def cantelli_bound(mean: float, spread: float) -> float:
     """One-sided Chebyshev: P(G <= 0) <= nu^2 / (nu^2 + mu^2), defined for mu > 0 only."""
+    check_number(mean, "mean")
+    check_number(spread, "spread", least=0)
     return float((spread / np.hypot(spread, mean)) ** 2) if mean > 0 else float("nan")
 
 
 def balanced_accuracy(labels, predicted) -> float:
     """Percent right, averaged over the classes in `labels`: a frequent class counts no more than a rare one."""
+    check_labels(labels, "labels", NAMES_TOO)
+    check_labels(predicted, "predicted", NAMES_TOO)
     labels, predicted = np.asarray(labels), np.asarray(predicted)
-    if labels.ndim != 1 or labels.size == 0 or labels.shape != predicted.shape:
+    if labels.shape != predicted.shape or (labels.dtype.kind in "US") != (predicted.dtype.kind in "US"):
         raise ValueError(
-            f"predicted must hold one class for each of one or more labels, got {predicted.shape} for {labels.shape}"
+            f"predicted must hold one class of the same kind for each label, got {predicted.dtype} of shape "
+            f"{predicted.shape} for {labels.dtype} of shape {labels.shape}"
         )
     right = labels == predicted
     return float(100 * np.mean([right[labels == label].mean() for label in np.unique(labels)]))
@@ -73,8 +71,7 @@ def balanced_accuracy(labels, predicted) -> float:
 
 def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
     """All measures at once; ddof=1 is the paper's Eq. for CGS (1/(N-1)), ddof=0 what its tables print (1/N)."""
-    if ddof not in (0, 1):
-        raise ValueError(f"ddof must be 0 (population) or 1 (sample), got {ddof}")
+    check_whole(ddof, "ddof", 0, 1)
     gain = gains(standalone, collaborative)
     mean, spread = float(gain.mean()), float(gain.std(ddof=ddof))
     correlation, p_value = pearson(standalone, collaborative)
@@ -94,11 +91,15 @@ def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
 
 def similar(one: float, other: float) -> bool:
     """Apart by at most SIMILAR of the second."""
+    check_number(one, "one")
+    check_number(other, "other")
     return abs(one - other) <= SIMILAR * abs(other)
 
 
 def spread_text(values, digits: int = 2) -> str:
     """`mean ± deviation`, the mean alone for one value, `undefined` where any value is."""
+    check_numbers(values, "values", ndim=1, finite=False)
+    check_whole(digits, "digits", 0, 15)
     values = np.asarray(values, dtype=float)
     if not np.isfinite(values).all():
         return "undefined"

@@ -2,18 +2,15 @@
 
 import numpy as np
 
+from cycle.checks import NAMES_TOO, check_labels, check_number, check_whole
+
 DIRICHLET_ATTEMPTS = 100
 
 
-def _labels(labels, n):
-    labels = np.asarray(labels)
-    if labels.ndim != 1:
-        raise ValueError(f"labels must be one-dimensional, got shape {labels.shape}")
-    if not (isinstance(n, (int, np.integer)) and n >= 2):
-        raise ValueError(f"n must be a whole number of at least 2 participants, got {n}")
-    if n > labels.size:
-        raise ValueError(f"n must not exceed the number of samples ({labels.size}), got {n}")
-    return labels
+def check_split(labels, n, seed, name="labels"):
+    check_labels(labels, name, NAMES_TOO)
+    check_whole(n, "n", 2, len(labels))
+    check_whole(seed, "seed", 0)
 
 
 def _deal(labels, fractions, rng):
@@ -45,27 +42,27 @@ def _refuse_empty(parts, what):
 
 def homogeneous(labels, n: int, seed: int) -> list[np.ndarray]:
     """Everyone gets the same number of samples of every class."""
-    labels = _labels(labels, n)
+    check_split(labels, n, seed)
+    labels = np.asarray(labels)
     fractions = np.full((np.unique(labels).size, n), 1 / n)
     return _refuse_empty(_deal(labels, fractions, np.random.default_rng(seed)), "a homogeneous split")
 
 
 def imbalanced(labels, n: int, kappa: float, m: int, seed: int) -> list[np.ndarray]:
     """The first m participants get a fraction kappa of each class each, the others share the rest equally."""
-    labels = _labels(labels, n)
-    if not (isinstance(m, (int, np.integer)) and 1 <= m < n):
-        raise ValueError(f"m must be a whole number from 1 to n - 1 = {n - 1}, got {m}")
-    if not 0 < kappa or not kappa * m < 1:
-        raise ValueError(f"kappa must be positive with kappa * m below 1 (the others need data), got {kappa} * {m}")
+    check_split(labels, n, seed)
+    check_whole(m, "m", 1, n - 1)
+    check_number(kappa, "kappa", above=0, below=1 / m)  # the others need data
+    labels = np.asarray(labels)
     share = np.array([kappa] * m + [(1 - kappa * m) / (n - m)] * (n - m))
     fractions = np.tile(share, (np.unique(labels).size, 1))
     return _refuse_empty(_deal(labels, fractions, np.random.default_rng(seed)), f"imbalanced ({kappa}, {m})")
 
 
 def _dirichlet_until_filled(labels, n, draw_fractions, delta, seed):
-    labels = _labels(labels, n)
-    if not 0 < delta < np.inf:
-        raise ValueError(f"delta must be positive and finite, got {delta}")
+    check_split(labels, n, seed)
+    check_number(delta, "delta", above=0)
+    labels = np.asarray(labels)
     rng = np.random.default_rng(seed)
     for _ in range(DIRICHLET_ATTEMPTS):
         parts = _deal(labels, draw_fractions(rng, np.unique(labels).size), rng)
@@ -92,7 +89,8 @@ def quantity_skew(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
 
 def natural(centers, n: int) -> list[np.ndarray]:
     """One participant for each center, in the order of their numbers: nothing is drawn."""
-    centers = _labels(centers, n)
+    check_split(centers, n, 0, "centers")
+    centers = np.asarray(centers)
     if np.unique(centers).size != n:
         raise ValueError(f"n must be the number of centers, {np.unique(centers).size}, got {n}")
     return [np.flatnonzero(centers == center) for center in np.unique(centers)]
@@ -100,9 +98,10 @@ def natural(centers, n: int) -> list[np.ndarray]:
 
 def stratified_subset(labels, size: int, seed: int) -> np.ndarray:
     """Sorted indices of `size` samples with the class proportions of the whole."""
+    check_labels(labels, "labels", NAMES_TOO)
+    check_whole(size, "size", 1, len(labels))
+    check_whole(seed, "seed", 0)
     labels = np.asarray(labels)
-    if not 0 < size <= labels.size:
-        raise ValueError(f"size must be from 1 to the number of samples ({labels.size}), got {size}")
     if size == labels.size:
         return np.arange(labels.size)
     keep = size / labels.size
@@ -112,14 +111,16 @@ def stratified_subset(labels, size: int, seed: int) -> np.ndarray:
 
 def flip_labels(labels, rate: float, num_classes: int, seed: int, symmetric: bool = False) -> np.ndarray:
     """Replace a fraction `rate` of the labels: by the next class, or by a random other one (`symmetric`)."""
+    check_labels(labels, "labels")
+    check_number(rate, "rate", 0, 1)
+    check_whole(num_classes, "num_classes", 2)
+    check_whole(seed, "seed", 0)
     labels = np.asarray(labels)
-    if not 0 <= rate <= 1:
-        raise ValueError(f"rate must be in [0, 1], got {rate}")
-    if not (num_classes >= 2 and labels.size and 0 <= labels.min() and labels.max() < num_classes):
-        raise ValueError(f"num_classes must be at least 2 and exceed every label, got {num_classes}")
+    if not (0 <= labels.min() and labels.max() < num_classes):
+        raise ValueError(f"labels must be from 0 to num_classes - 1 = {num_classes - 1}, got {labels}")
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(labels.size)[: round(rate * labels.size)]
     shift = rng.integers(1, num_classes, chosen.size) if symmetric else 1
     flipped = labels.copy()
-    flipped[chosen] = (labels[chosen] + shift) % num_classes
+    flipped[chosen] = (labels[chosen].astype(np.int64) + shift) % num_classes
     return flipped

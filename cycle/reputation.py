@@ -3,14 +3,21 @@
 import numpy as np
 import torch
 
+from cycle.checks import check_links, check_number, check_numbers, check_square
+
 
 def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """cos(a, b) of two tensors of equal shape; 0 where either is zero: a zero gradient says nothing.
 
     -1 where either is not finite: what comes from a model that diverged is worth nothing.
     """
-    if a.shape != b.shape:
-        raise ValueError(f"grad_local and grad_peer must have equal shapes, got {tuple(a.shape)} and {tuple(b.shape)}")
+    if not (torch.is_tensor(a) and torch.is_tensor(b)) or a.is_complex() or b.is_complex():
+        raise ValueError(f"grad_local and grad_peer must be tensors, got {type(a).__name__} and {type(b).__name__}")
+    if a.shape != b.shape or not a.numel():
+        raise ValueError(
+            f"grad_local and grad_peer must have equal shapes with numbers in them, got {tuple(a.shape)} and "
+            f"{tuple(b.shape)}"
+        )
     a, b = a.flatten().double(), b.flatten().double()
     norm = a.norm() * b.norm()
     found = torch.where(norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0).clamp(-1.0, 1.0)
@@ -19,12 +26,27 @@ def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 def misalignment(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> float:
     """s = (1 - cos(grad CE, grad DL)) / 2, Eq. (shap-approx): 0 aligned, 1/2 orthogonal, 1 opposed."""
-    local, peer = (g if torch.is_tensor(g) else torch.from_numpy(np.asarray(g)) for g in (grad_local, grad_peer))
+    local, peer = _tensor(grad_local, "grad_local"), _tensor(grad_peer, "grad_peer")
     return float((1 - cosine(local, peer)) / 2)
+
+
+def _tensor(gradient, name):
+    if torch.is_tensor(gradient):
+        return gradient
+    check_numbers(gradient, name, finite=False)
+    return torch.from_numpy(np.array(gradient, dtype=float))
+
+
+def _host(x):
+    """For a check: what a device computed, where NumPy sees it."""
+    return x.detach().cpu() if torch.is_tensor(x) else x
 
 
 def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
     """h(s) = clip((s - tau_max) / (tau_opt - tau_max), 0, 1), Eq. (hs_mapping); any array, tensor or number."""
+    check_numbers(_host(s), "s")
+    check_number(tau_opt, "tau_opt")
+    check_number(tau_max, "tau_max")
     if not tau_opt < tau_max:
         raise ValueError(f"tau_opt must be less than tau_max, got tau_opt={tau_opt}, tau_max={tau_max}")
     scaled = ((s if torch.is_tensor(s) else np.asarray(s)) - tau_max) / (tau_opt - tau_max)
@@ -33,16 +55,20 @@ def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
 
 def update(previous, fresh, alpha: float = 0.5):
     """r <- alpha r + (1 - alpha) r~, at calibrations only; the first reputation (previous=None) is r~ itself."""
-    if not 0 <= alpha <= 1:
-        raise ValueError(f"alpha must be in [0, 1], got {alpha}")
+    check_numbers(_host(fresh), "fresh")
+    if previous is not None:
+        check_numbers(_host(previous), "previous", like=fresh)
+    check_number(alpha, "alpha", 0, 1)
     previous, fresh = (x if x is None or torch.is_tensor(x) else np.asarray(x) for x in (previous, fresh))
     return fresh if previous is None else alpha * previous + (1 - alpha) * fresh
 
 
 def fresh_scores(reputations, alpha: float = 0.5) -> np.ndarray:
     """The scores r~ that `update` made this series of reputations of, one for each calibration: its inverse."""
-    if not 0 <= alpha < 1:
-        raise ValueError(f"alpha must be in [0, 1) for the scores to be recovered, got {alpha}")
+    check_numbers(reputations, "reputations", least=0, most=1)
+    if np.ndim(reputations) == 0:
+        raise ValueError(f"reputations must be a series of reputations, got {reputations}")
+    check_number(alpha, "alpha", least=0, below=1)  # at 1 the scores left no trace
     reputations = np.asarray(reputations, dtype=float)
     later = (reputations[1:] - alpha * reputations[:-1]) / (1 - alpha)
     return np.concatenate([reputations[:1], np.clip(later, 0, 1)])  # rounding may leave the interval
@@ -53,11 +79,10 @@ def alignment_softmax(alignment, neighbours, beta: float = 15.0, self_loops: boo
 
     With `self_loops` everybody is a neighbour of itself too.
     """
+    check_square(alignment, "alignment")
+    check_links(neighbours, "neighbours", like=alignment)
+    check_number(beta, "beta", least=0)
     alignment, neighbours = np.asarray(alignment, dtype=float), np.asarray(neighbours, dtype=bool)
-    if alignment.shape != neighbours.shape or alignment.ndim != 2 or alignment.shape[0] != alignment.shape[1]:
-        raise ValueError("alignment and neighbours must be square and of equal shape")
-    if not beta >= 0:
-        raise ValueError(f"beta must be zero or positive, got {beta}")
     own = np.eye(len(neighbours), dtype=bool)
     links = neighbours & ~own
     if not links.any(axis=1).all():

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cycle.checks import check_links, check_numbers, check_square, check_stream, check_whole
+
 BYTES_PER_NUMBER = 4  # float32: logits, parameters and gradients alike
 
 
@@ -13,15 +15,13 @@ def draw_shares(reputation, round_index: int, period: int | None, rng: np.random
     Every `period` rounds all answer all (the calibration); `period=None` never forces. The diagonal is False.
     One uniform number is drawn for every pair in every round, so the stream does not depend on the reputations.
     """
+    check_square(reputation, "reputation", 0, 1)
+    check_whole(round_index, "round_index", 0)
+    if period is not None:
+        check_whole(period, "period", 1)
+    check_stream(rng, "rng")
     reputation = np.asarray(reputation, dtype=float)
-    if reputation.ndim != 2 or reputation.shape[0] != reputation.shape[1]:
-        raise ValueError(f"reputation must be a square matrix, got shape {reputation.shape}")
     off_diagonal = ~np.eye(len(reputation), dtype=bool)
-    scores = reputation[off_diagonal]
-    if not ((scores >= 0) & (scores <= 1)).all():
-        raise ValueError("reputation must lie in [0, 1] off the diagonal")
-    if period is not None and period < 1:
-        raise ValueError(f"period must be None or a positive number of rounds, got {period}")
     uniform = rng.random(reputation.shape)
     if period is not None and round_index % period == 0:
         return off_diagonal
@@ -41,7 +41,14 @@ class Ledger:
 
         `possible` messages could have been sent, by default one from everybody to everybody else.
         """
-        sizes = np.broadcast_to(size, shares.shape)
+        check_whole(round_index, "round_index", 0)
+        check_links(shares, "shares", like=np.eye(self.participants))
+        check_numbers(size, "size", least=0)
+        if np.shape(size) not in ((), (self.participants,), np.shape(shares)):
+            raise ValueError(f"size must be one number, one a receiver or a square, got shape {np.shape(size)}")
+        if possible is not None:
+            check_whole(possible, "possible", 0)
+        sizes = np.broadcast_to(size, np.shape(shares))
         for sender, receiver in np.argwhere(shares):
             self.entries.append((round_index, int(sender), int(receiver), int(sizes[sender, receiver])))
         self.possible += self.participants * (self.participants - 1) if possible is None else possible

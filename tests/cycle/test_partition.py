@@ -100,8 +100,8 @@ LABELS = np.repeat(np.arange(10), 5)
 @pytest.mark.parametrize(
     "call, named",
     [
-        (lambda: partition.homogeneous(LABELS, 51, 0), "n must not exceed"),
-        (lambda: partition.homogeneous(LABELS, 1, 0), "at least 2"),
+        (lambda: partition.homogeneous(LABELS, 51, 0), "n must be a whole number, from 2 to 50, got 51"),
+        (lambda: partition.homogeneous(LABELS, 1, 0), "n must be a whole number, from 2"),
         (lambda: partition.homogeneous(LABELS.reshape(5, 10), 2, 0), "labels"),
         (lambda: partition.imbalanced(LABELS, 5, 0.6, 2, 0), "kappa"),
         (lambda: partition.imbalanced(LABELS, 5, 0.5, 2, 0), "kappa"),
@@ -112,7 +112,7 @@ LABELS = np.repeat(np.arange(10), 5)
         (lambda: partition.dirichlet(LABELS, 45, 0.01, 0), "delta"),
         (lambda: partition.quantity_skew(LABELS, 5, -1, 0), "delta"),
         (lambda: partition.flip_labels(LABELS, 1.2, 10, 0), "rate"),
-        (lambda: partition.flip_labels(LABELS, 0.2, 5, 0), "num_classes"),
+        (lambda: partition.flip_labels(LABELS, 0.2, 5, 0), "num_classes - 1 = 4"),
         (lambda: partition.stratified_subset(LABELS, 51, 0), "size"),
     ],
 )
