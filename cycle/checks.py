@@ -80,6 +80,12 @@ def check_labels(x, name: str, kinds: str = "biu") -> None:
         raise ValueError(f"{name} must be one-dimensional, one or more {what}, got {got}")
 
 
+def check_choice(x, name: str, choices) -> None:
+    """One of some names."""
+    if not (isinstance(x, str) and x in choices):
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {_short(x)}")
+
+
 def check_stream(x, name: str) -> None:
     """What draws NumPy's random numbers; Python's own `random` draws others."""
     if not callable(getattr(x, "random", None)) or hasattr(x, "getrandbits"):

@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from cycle import reputation, sharing
-from cycle.checks import check_links, check_mixing, check_number, check_numbers, check_square, check_whole
+from cycle.checks import check_choice, check_links, check_mixing, check_number, check_numbers, check_square, check_whole
 from cycle.options import CHOICES
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
@@ -56,13 +56,12 @@ def _named(name, n):
 def mixing_matrix(adjacency, weights: str = "uniform") -> np.ndarray:
     """W of the paper, w_ij = 1 / (|N(i)| + 1), or `metropolis`: 1 / (1 + max(deg_i, deg_j)), doubly stochastic."""
     check_links(adjacency, "adjacency")
+    check_choice(weights, "weights", ("uniform", "metropolis"))
     links = np.array(adjacency, dtype=bool)
     np.fill_diagonal(links, False)
     degree = links.sum(axis=1)
     if weights == "uniform":
         return (links | np.eye(len(links), dtype=bool)) / (degree[:, None] + 1)
-    if weights != "metropolis":
-        raise ValueError(f"weights must be 'uniform' or 'metropolis', got {weights!r}")
     if (links != links.T).any():
         raise ValueError("adjacency must be symmetric for metropolis weights")
     W = links / (1 + np.maximum(degree[:, None], degree[None, :]))
@@ -116,8 +115,7 @@ def link_probabilities(W, rule: str = "weight") -> np.ndarray:
     """How probably i sends to j: w_ij itself (Algorithm 3), or `relative`, w_ij / max_j w_ij over the others."""
     check_square(W, "W", 0, 1)
     W = np.asarray(W, dtype=float)
-    if rule not in LINK_RULES:
-        raise ValueError(f"rule must be one of {', '.join(LINK_RULES)}, got {rule!r}")
+    check_choice(rule, "rule", LINK_RULES)
     others = W * ~np.eye(len(W), dtype=bool)
     if rule == "weight":
         return others

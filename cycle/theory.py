@@ -10,16 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from numbers import Integral
 
 import numpy as np
 from scipy.special import ndtr, owens_t
+
+from cycle.checks import check_numbers, check_whole
 
 # Gauss-Legendre nodes, and up to which width of a panel they reach 1e-12 (measured), in units of
 # the scale on which the integrand changes.
 NODES = ((8, 1.8), (16, 7), (32, 18), (64, 40), (128, 85), (256, 170), (512, np.inf))
 # Standard deviations of x to integrate: beyond is 1e-38, nothing beside Phi(-10) at gamma = 0.05.
 WINDOW = 13
+SMALLEST = 1e-100  # of what must be positive: its square is still positive
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,8 @@ def usefulness_fedavg(gamma, gamma_g, gamma_peer=None, share=0.5):
     sample sizes weigh.
     """
     gamma, gamma_g, gamma_peer = _setting(gamma, gamma_g, gamma_peer)
+    check_numbers(share, "share", least=SMALLEST, most=1)
     share = np.asarray(share, dtype=float)
-    if not np.all((share > 0) & (share <= 1)):
-        raise ValueError(f"share must lie in (0, 1], got {share}")
     slope = gamma / gamma_peer
     h = share * gamma_g / np.hypot((1 - share / 2) * gamma, share / 2 * gamma_peer)
     k = 2 * gamma_g / np.hypot(gamma, gamma_peer)
@@ -93,12 +94,15 @@ def mse_cycle(gamma, gamma_g, gamma_peer=None):
 
 def lower_bound(gamma, reach=1.0):
     """Phi(-reach / (2 gamma)): no peer pushes a rule with |r x| <= reach below (CYCle: reach 1)."""
-    return ndtr(-_non_negative("reach", reach) / (2 * _positive("gamma", gamma)))
+    check_numbers(gamma, "gamma", least=SMALLEST)
+    check_numbers(reach, "reach", least=0)
+    return ndtr(-np.asarray(reach) / (2 * np.asarray(gamma)))
 
 
 def printed_lower_bound(gamma):
     """The paper's theorem: exp(-1 / (4 gamma^2)) / 8."""
-    return np.exp(-1 / (4 * _positive("gamma", gamma) ** 2)) / 8
+    check_numbers(gamma, "gamma", least=SMALLEST)
+    return np.exp(-1 / (4 * np.asarray(gamma, dtype=float) ** 2)) / 8
 
 
 def printed_upper_bound(gamma, gamma_g):
@@ -112,8 +116,8 @@ def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
     gamma, gamma_g, gamma_peer = _setting(gamma, gamma_g, gamma_peer)
     if gamma.shape:
         raise ValueError("gamma must be one number here, and so must gamma_g and gamma_peer")
-    if not isinstance(runs, Integral) or runs < 1:
-        raise ValueError(f"runs must be a positive integer, got {runs!r}")
+    check_whole(runs, "runs", 1)
+    check_whole(seed, "seed", 0)
     rng = np.random.default_rng(seed)
     own = gamma * rng.standard_normal(runs)
     x = (2 * gamma_g + gamma_peer * rng.standard_normal(runs) - own) / 2
@@ -126,25 +130,18 @@ def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
     }
 
 
-def _positive(name, value):
-    value = np.asarray(value, dtype=float)
-    if not np.all(np.isfinite(value) & (value > 0)):
-        raise ValueError(f"{name} must be positive and finite, got {value}")
-    return value
-
-
-def _non_negative(name, value):
-    value = np.asarray(value, dtype=float)
-    if not np.all(np.isfinite(value) & (value >= 0)):
-        raise ValueError(f"{name} must be non-negative and finite, got {value}")
-    return value
-
-
 def _setting(gamma, gamma_g, gamma_peer):
     """The three as float arrays of one shape."""
     gamma_peer = gamma if gamma_peer is None else gamma_peer
-    gamma, gamma_peer = _positive("gamma", gamma), _positive("gamma_peer", gamma_peer)
-    return np.broadcast_arrays(gamma, _non_negative("gamma_g", gamma_g), gamma_peer)
+    check_numbers(gamma, "gamma", least=SMALLEST)
+    check_numbers(gamma_g, "gamma_g", least=0)
+    check_numbers(gamma_peer, "gamma_peer", least=SMALLEST)
+    arrays = [np.asarray(values, dtype=float) for values in (gamma, gamma_g, gamma_peer)]
+    try:
+        return np.broadcast_arrays(*arrays)
+    except ValueError:
+        shapes = ", ".join(str(array.shape) for array in arrays)
+        raise ValueError(f"gamma, gamma_g, gamma_peer must broadcast, got shapes {shapes}") from None
 
 
 def _conditional(gamma, gamma_peer):

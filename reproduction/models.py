@@ -3,9 +3,12 @@
 import functools
 import logging
 import socket
+from collections.abc import Sequence
 
 import torch
 from torch import nn
+
+from cycle.checks import check_choice, check_whole
 
 log = logging.getLogger("cycle")
 
@@ -37,8 +40,8 @@ def cnn(in_shape, num_classes, width=16) -> nn.Module:
 
     Pooling before the rectifier gives the same function as after it (both are monotone) for a quarter of the work.
     """
-    side = ((in_shape[1] - 4) // 2 - 4) // 2
-    if side < 1:
+    high, wide = (((side - 4) // 2 - 4) // 2 for side in in_shape[1:])
+    if min(high, wide) < 1:
         raise ValueError(f"in_shape: the cnn needs images of at least 16 x 16 pixels, got {tuple(in_shape)}")
     return nn.Sequential(
         nn.Conv2d(in_shape[0], width, 5),
@@ -48,7 +51,7 @@ def cnn(in_shape, num_classes, width=16) -> nn.Module:
         nn.MaxPool2d(2),
         nn.ReLU(),
         nn.Flatten(),
-        nn.Linear(2 * width * side * side, 120),
+        nn.Linear(2 * width * high * wide, 120),
         nn.ReLU(),
         nn.Linear(120, 84),
         nn.ReLU(),
@@ -135,8 +138,14 @@ MODELS = {
 
 def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: int | None = None) -> nn.Module:
     """A freshly initialised model by name; in_shape is (channels, height, width of the image)."""
-    if name not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(MODELS)}, got {name!r}")
+    check_choice(name, "model", MODELS)
+    if not isinstance(in_shape, Sequence) or len(in_shape) != 3:
+        raise ValueError(f"in_shape must be channels, height and width of an image, got {in_shape!r:.60}")
+    for extent in in_shape:
+        check_whole(extent, "in_shape", 1)
+    check_whole(num_classes, "num_classes", 2)
+    if width is not None:
+        check_whole(width, "width", 1)
     if name == "efficientnet_b0" and width is not None:
         raise ValueError(f"width must be None for efficientnet_b0, whose size is fixed, got {width}")
     options = {} if width is None else {"width": width}

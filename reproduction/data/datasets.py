@@ -6,6 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from cycle.checks import check_choice, check_number, check_whole
 from reproduction.data import fedisic, fetch
 
 DIGITS_TEST_PER_CLASS = 50
@@ -106,12 +107,19 @@ def load(name: str = "digits", device=None, location=None) -> Dataset:
 
     `location` is where the images of `fedisic` lie; by default the variable CYCLE_FEDISIC, else FLamby's own setting.
     """
-    if name not in DATASETS:
-        raise ValueError(f"dataset must be one of {', '.join(DATASETS)}, got {name!r}")
+    check_choice(name, "dataset", DATASETS)
+    device = _known(default_device() if device is None else device)
     if location is not None and name != "fedisic":
         raise ValueError(f"location is for the data set fedisic only, got {location!r} with {name}")
     loaded = DATASETS[name]() if location is None else DATASETS[name](location)
-    return loaded.to(default_device() if device is None else device)
+    return loaded.to(device)
+
+
+def _known(device) -> torch.device:
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, TypeError, AssertionError) as error:  # what torch raises of other names, or without CUDA
+        raise ValueError(f"device must be cpu, cuda, cuda:1, ..., got {device!r:.60} ({error!s:.60})") from None
 
 
 def default_device() -> torch.device:
@@ -122,7 +130,8 @@ class Pixels:
     """Turns uint8 images of one data set into normalised float batches on their device."""
 
     def __init__(self, dataset: Dataset):
-        device, (_, height, width) = dataset.train_images.device, dataset.in_shape
+        device, self.shape = dataset.train_images.device, dataset.train_images.shape[1:]
+        height, width, _ = self.shape
         mean, std = (torch.tensor(v, dtype=torch.float32, device=device) for v in (dataset.mean, dataset.std))
         # One factor for each pixel of an image, so that a batch is normalised in long rows and not three by three.
         self.scale = (1 / (dataset.full_scale * std)).repeat(height * width)
@@ -130,6 +139,9 @@ class Pixels:
 
     def __call__(self, images: torch.Tensor, augmented: bool = False) -> torch.Tensor:
         """uint8 N x H x W x C to normalised float N x C x H x W (channels-last in memory); images stay as they are."""
+        if not torch.is_tensor(images) or images.shape[1:] != self.shape or not len(images):
+            got = tuple(images.shape) if torch.is_tensor(images) else type(images).__name__
+            raise ValueError(f"images must be a tensor of N x {' x '.join(map(str, self.shape))}, got {got}")
         batch = images.to(torch.float32, copy=True)  # `.float()` would give float images themselves, to be altered
         if augmented:
             batch = augment(batch.permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
@@ -139,6 +151,10 @@ class Pixels:
 
 def augment(batch: torch.Tensor, padding: int = 4, degrees: float = 15.0) -> torch.Tensor:
     """Random crop with padding, horizontal flip and rotation of every image, as one batched nearest resampling."""
+    if not (torch.is_tensor(batch) and batch.ndim == 4 and batch.is_floating_point() and batch.numel()):
+        raise ValueError("batch must be a floating-point tensor, images x channels x rows x columns")
+    check_whole(padding, "padding", 0)
+    check_number(degrees, "degrees", 0, 180)
     count, device = len(batch), batch.device
     height, width = batch.shape[-2:]
     angle = (torch.rand(count, device=device) * 2 - 1) * (degrees * torch.pi / 180)

@@ -13,6 +13,7 @@ import yaml
 from PIL import Image
 from tqdm.auto import tqdm
 
+from cycle.checks import check_choice
 from reproduction.data import lesions
 from reproduction.data.fetch import ARRAYS, DataError
 
@@ -40,8 +41,7 @@ Without them, the data set fedisic-synthetic has the same counts with drawn pict
 
 def counts(fold: str) -> pd.DataFrame:
     """How many images of each class (columns) each center (rows) has in a fold, `train` or `test`."""
-    if fold not in FOLDS:
-        raise ValueError(f"fold must be one of {', '.join(FOLDS)}, got {fold!r}")
+    check_choice(fold, "fold", FOLDS)
     frame = pd.read_csv(COUNTS)
     return frame[frame["fold"] == fold].set_index("center")[list(CLASSES)]
 
@@ -95,6 +95,8 @@ def _flamby_scripts() -> Path | None:
 
 def _places(location) -> tuple[Path, Path]:
     """The directory of the images and the split file."""
+    if not isinstance(location, str | os.PathLike | None):
+        raise _problem(f"location must be a directory or FLamby's dataset_location.yaml, got {location!r:.60}.")
     scripts = _flamby_scripts()
     config = scripts and scripts / "dataset_location.yaml"
     asked = location or os.environ.get(VARIABLE) or (config if config and config.exists() else None)

@@ -16,6 +16,7 @@ from PIL import Image
 from tqdm.auto import tqdm
 
 from cycle import files
+from cycle.checks import check_choice
 
 ARRAYS = ("train_images", "train_labels", "test_images", "test_labels")
 PICTURES = 50_000, 10_000  # to train on and to test with, in CIFAR-10 and CIFAR-100
@@ -148,8 +149,7 @@ def cached(name: str) -> bool:
 
 def cifar(name: str) -> tuple[dict[str, np.ndarray], str]:
     """Arrays and content hash of `cifar10` or `cifar100`, from the cache or from the first source that has the data."""
-    if name not in SOURCES:
-        raise ValueError(f"name must be one of {', '.join(SOURCES)}, got {name!r}")
+    check_choice(name, "name", SOURCES)
     path = data_directory() / f"{name}.npz"
     if path.exists():
         try:

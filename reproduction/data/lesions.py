@@ -7,6 +7,8 @@ Pixels come from +, -, x, / and square roots alone, which round alike everywhere
 
 import numpy as np
 
+from cycle.checks import check_labels, check_numbers, check_whole
+
 SIDE = 32
 CHUNK = 256  # samples drawn at a time; their planes stay in the cache
 SKIN = (0.82, 0.64, 0.56)
@@ -45,12 +47,12 @@ CAMERAS = np.array(
 
 def draw(labels: np.ndarray, centers: np.ndarray, seed: int) -> np.ndarray:
     """One picture for each sample of a class at a center: uint8, sample x 32 x 32 x RGB; depends on the seed alone."""
+    check_labels(labels, "labels")
+    check_labels(centers, "centers")
+    check_numbers(labels, "labels", least=0, most=len(LOOKS) - 1)
+    check_numbers(centers, "centers", least=0, most=len(CAMERAS) - 1, like=labels)
+    check_whole(seed, "seed", 0)
     labels, centers = np.asarray(labels), np.asarray(centers)
-    for name, values, known in (("labels", labels, len(LOOKS)), ("centers", centers, len(CAMERAS))):
-        if values.size == 0 or values.min() < 0 or values.max() >= known:
-            raise ValueError(f"{name} must be from 0 to {known - 1} and at least one, got {values}")
-    if labels.shape != centers.shape:
-        raise ValueError(f"centers must have one value for each of the {labels.size} labels, got {centers.size}")
     rng, count = np.random.default_rng(seed), labels.size
     looks = LOOKS[labels] + SPREAD * rng.standard_normal((count, LOOKS.shape[1]))
     turn = rng.standard_normal((count, 2))
