@@ -33,10 +33,10 @@ def owned(path: Path) -> Path:
 def cut_writes(path: Path) -> list[Path]:
     """What processes that are gone left of making `path`, or files whose names begin like it."""
     found = path.parent.glob(f".{glob.escape(path.name)}*.partial")
-    return [partial for partial in found if _is_abandoned(partial)]
+    return [partial for partial in found if is_abandoned(partial)]
 
 
-def _is_abandoned(partial: Path) -> bool:
+def is_abandoned(partial: Path) -> bool:
     owner = OWNED.fullmatch(partial.name)
     if owner is None:
         return False

@@ -1,23 +1,19 @@
-"""The command line: list, run, table, data, bench."""
+"""The command line: list, run, table, data, bench, clean. What a verb needs is imported when it is asked for."""
 
 import argparse
 import ctypes
+import difflib
 import importlib
 import json
 import os
 import sys
+from pathlib import Path
 
-import pandas as pd
-import torch
-
-from cycle import ranks
-from reproduction import catalogue, records, settings
-from reproduction.data import datasets
-from reproduction.draw import tables
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 MOST_THREADS = 1024
 BENCHMARKS = ("round", "scale", "theory", "fhe")
+EXTRAS = {"tenseal": "fhe"} | dict.fromkeys(
+    ("torchvision", "pandas", "sklearn", "matplotlib", "PIL", "yaml", "IPython", "ipywidgets"), "reproduction"
+)  # what is imported: the extra of pyproject.toml that installs it
 
 
 def _names(text: str) -> list[str]:
@@ -40,7 +36,9 @@ def _threads(text: str) -> int:
     return int(text)
 
 
-def _device(text: str) -> torch.device:
+def _device(text: str):
+    import torch
+
     try:
         if torch.device(text).type not in ("cpu", "cuda"):  # seeds and resuming are written for these
             raise ValueError("wants cpu or cuda")
@@ -50,89 +48,135 @@ def _device(text: str) -> torch.device:
     return torch.device(text)
 
 
+def _experiment(name: str) -> str:
+    """The name, if it is one; else what is spelled like it."""
+    from reproduction.catalogue import EXPERIMENTS
+
+    if name not in EXPERIMENTS:
+        near = difflib.get_close_matches(name, EXPERIMENTS, n=3)
+        raise ValueError(
+            f"NAME must be an experiment, got {name!r}: "
+            + (f"did you mean {' or '.join(near)}?" if near else "`list` names them")
+        )
+    return name
+
+
 def keep_freed_memory() -> None:
     """Let glibc reuse large blocks: it gives them back at once, and each training step faults them in again."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    trim_threshold, mmap_threshold = -1, -3  # of mallopt(3)
     if mallopt:
-        mallopt(M_MMAP_THRESHOLD, 2**30)
-        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+        mallopt(mmap_threshold, 2**30)
+        mallopt(trim_threshold, 2**31 - 1)
 
 
 def list_experiments(arguments) -> None:
-    print(tables.coverage().to_string(index=False))
-    print("\nMethods, splits and variants of each, for --methods, --splits and --variants:")
-    for name, experiment in catalogue.EXPERIMENTS.items():
-        variants = ",".join(variant or settings.UNCHANGED for variant in experiment.variants)
-        print(f"  {name:24} {','.join(experiment.methods)}  {','.join(experiment.splits)}  {variants}")
-    hours = catalogue.PAPER_HOURS_PER_RUN
-    print(
-        f"\nAt the paper's own {hours} hours a run on one A100, one seed of profile `paper` takes (estimated, not run):"
-    )
-    for name in catalogue.EXPERIMENTS:
-        print(f"  {name:22} {hours * len(list(catalogue.runs_of(name, 'paper'))):4.0f} h")
-    print("\nProfiles:")
-    for name, profile in settings.PROFILES.items():
-        print(f"  {name:7} {profile.about}")
+    from reproduction import overview
+    from reproduction.provenance import results_folder
+
+    if arguments.name:
+        print(overview.one(_experiment(arguments.name), results_folder()))
+    else:
+        print(overview.everything(results_folder()))
 
 
 def run(arguments) -> None:
+    import torch
+
+    from cycle import ranks
+    from reproduction import catalogue, overview, records, settings
+
     keep_freed_memory()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     chosen = arguments.methods, arguments.splits, arguments.variants
-    selected = catalogue.runs_of(arguments.name, arguments.profile, arguments.seed, *chosen)
+    name, profile = _experiment(arguments.name), arguments.profile
+    selected = list(catalogue.runs_of(name, profile, arguments.seed, *chosen))
     if arguments.privacy:
-        selected = {
-            run.path: run for run in (settings.with_privacy(run, arguments.privacy) for run in selected)
-        }.values()
-    selected = list(selected)
+        changed = [settings.with_privacy(run, arguments.privacy) for run in selected]
+        selected = list({run.path: run for run in changed}.values())
     if not selected:
-        raise ValueError(f"methods, splits and variants leave no run of {arguments.name} (see `list`)")
+        raise ValueError(f"methods, splits and variants leave no run of {name} (see `list {name}`)")
     device = ranks.join()
-    for selected_run in selected:
-        records.execute(selected_run, arguments.name, device=arguments.device or device)
+    if os.environ.get("RANK", "0") == "0":
+        print(f"{name}, profile {profile}: {overview.stand_in(name, profile)}", file=sys.stderr, flush=True)
+    done = [records.execute(one, name, device=arguments.device or device) for one in selected]
     if ranks.leave():
-        table(arguments)
+        from reproduction import outcome
+
+        print(outcome.of_runs(name, profile, selected, done))
 
 
 def table(arguments) -> None:
-    frame = tables.summary(arguments.name, arguments.profile)
-    if not frame.empty:
-        print(frame.to_string(index=False))
-        print("CGS in the paper's printed convention (1/N). ± is the sample deviation over seeds.")
-    print(tables.provenance_line(arguments.name, arguments.profile))
+    from reproduction import outcome
+
+    print(outcome.of_experiment(_experiment(arguments.name), arguments.profile))
 
 
 def data(arguments) -> None:
+    from reproduction.data import datasets
+
     loaded = datasets.load(arguments.name, "cpu")
     print(f"{loaded.name}: {len(loaded.train_labels)} training and {len(loaded.test_labels)} test images, verified")
     print(f"SHA-256 of pixels and labels: {loaded.hash}")
 
 
 def bench(arguments) -> None:
+    from reproduction.bench import aims
+
+    print(f"measuring; about {aims.MINUTES[arguments.name]:g} minutes ...", file=sys.stderr, flush=True)
     measured = importlib.import_module(f"reproduction.bench.{arguments.name}").measure()
-    if arguments.json:
-        print(json.dumps(measured))
+    print(json.dumps(measured) if arguments.json else aims.explained(arguments.name, measured))
+
+
+def clean(arguments) -> None:
+    from cycle import files
+    from reproduction import leftovers
+    from reproduction.data.fetch import data_directory
+    from reproduction.provenance import results_folder
+
+    found = leftovers.find([results_folder(), data_directory()])
+    print(leftovers.report(found), flush=True)
+    paths = leftovers.removable(found)
+    if not paths:
+        return
+    what = f"{len(paths)} files, {leftovers.megabytes(paths)}"
+    if arguments.yes or (sys.stdin.isatty() and input(f"remove {what}? [y/N] ").strip().lower() in ("y", "yes")):
+        files.remove(paths)
+        print(f"removed {what}")
     else:
-        print(pd.Series(measured).to_string())
+        print("nothing was removed; `clean --yes` removes it")
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line."""
+
+    def error(self, message: str):
+        self.exit(2, f"error: {message} (see {self.prog} --help)\n")
 
 
 def parser() -> argparse.ArgumentParser:
-    main = argparse.ArgumentParser(
-        prog="python -m cycle", description="Run, resume and read the experiments of the CYCle book."
-    )
+    prog = "cycle" if Path(sys.argv[0]).name == "cycle" else "python -m cycle"
+    main = Parser(prog=prog, description="Run, resume and read the experiments of the CYCle book.")
     verbs = main.add_subparsers(required=True, metavar="VERB")
-    verb = verbs.add_parser("list", help="what exists and what has been run")
-    verb.set_defaults(do=list_experiments)
 
-    def experiment_verb(name, do, description):
+    def add(name, do, description):
         verb = verbs.add_parser(name, help=description, description=description)
-        verb.add_argument("name", metavar="NAME", choices=catalogue.EXPERIMENTS, help="an experiment (see `list`)")
-        verb.add_argument("--profile", default="smoke", choices=settings.PROFILES, help="the scale (default smoke)")
         verb.set_defaults(do=do)
         return verb
 
-    verb = experiment_verb("run", run, "run what is not recorded yet, resume what was interrupted, print the table")
+    def add_for_experiment(name, do, description):
+        verb = add(name, do, description)
+        verb.add_argument("name", metavar="NAME", help="an experiment (see `list`)")
+        verb.add_argument(
+            "--profile", default="smoke", help="smoke (the default: digits stand in), laptop or paper (see `list`)"
+        )
+        return verb
+
+    verb = add("list", list_experiments, "what exists and what has been run; with a NAME, all about one experiment")
+    verb.add_argument("name", metavar="NAME", nargs="?", help="an experiment")
+    about = "run what is not recorded yet, resume what was interrupted, print the table of what was asked for"
+    verb = add_for_experiment("run", run, about)
     verb.add_argument("--seed", type=_seeds, default="0", help="one seed or several with commas (default 0)")
     verb.add_argument("--device", type=_device, help="cpu, cuda, cuda:1, ... (default: CUDA where there is one)")
     verb.add_argument("--methods", type=_names, help="only these, with commas, e.g. standalone,cycle")
@@ -142,14 +186,14 @@ def parser() -> argparse.ArgumentParser:
         "--privacy", choices=("plain", "fhe"), help="how answers travel (default: as the experiment says)"
     )
     verb.add_argument("--threads", type=_threads, help="CPU threads (one thread each for runs side by side)")
-    experiment_verb("table", table, "ours beside the paper's, from what is recorded")
-    verb = verbs.add_parser("data", help="fetch a data set and verify it")
-    verb.add_argument("name", metavar="NAME", choices=datasets.DATASETS, help=", ".join(datasets.DATASETS))
-    verb.set_defaults(do=data)
-    verb = verbs.add_parser("bench", help="measure speed, as ratios within one run, and what more participants cost")
+    add_for_experiment("table", table, "ours beside the paper's, from what is recorded")
+    verb = add("data", data, "fetch a data set and verify it")
+    verb.add_argument("name", metavar="NAME", help="digits, cifar10, cifar100, fedisic, fedisic-synthetic")
+    verb = add("bench", bench, "measure speed, as ratios within one run, and what more participants cost")
     verb.add_argument("name", metavar="NAME", choices=BENCHMARKS, help=", ".join(BENCHMARKS))
     verb.add_argument("--json", action="store_true", help="one JSON object of plain numbers")
-    verb.set_defaults(do=bench)
+    verb = add("clean", clean, "list what interrupted runs left behind, and remove it when you say so")
+    verb.add_argument("--yes", action="store_true", help="remove it without asking")
     return main
 
 
@@ -161,10 +205,22 @@ def main() -> None:
     except BrokenPipeError:  # whoever read along (head, less) has seen enough
         os._exit(0)
     except (ValueError, OSError, FloatingPointError) as error:
-        ranks.abandon()
+        _abandon_ranks()
         sys.exit(f"error: {error}")
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        sys.exit(f"error: this needs {error.name}: pip install 'cycle-book[{extra}]' (in a clone: '.[{extra}]')")
     except KeyboardInterrupt:
         sys.exit("\ninterrupted; the same command resumes where it stopped")
+
+
+def _abandon_ranks() -> None:
+    """Tell the other ranks, if there are any."""
+    ranks = sys.modules.get("cycle.ranks")
+    if ranks:
+        ranks.abandon()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One rank of tests/cycle/test_ranks.py: ranks_worker.py RESULTS RUNS [PATIENCE]; RUNS: arguments of run_of, as JSON."""
+"""One rank of test_ranks.py: ranks_worker.py RESULTS RUNS [PATIENCE]; RUNS: arguments of run_of, as JSON."""
 
 import json
 import sys

@@ -1,33 +1,72 @@
+"""The command line as a person uses it: in processes of its own."""
+
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 import cycle
-from reproduction import cli as command_line
 from reproduction import catalogue, records
+from reproduction import cli as command_line
+from reproduction.bench import aims
 from reproduction.draw import tables
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "book"))
+
+import prepare  # noqa: E402 (the script beside the chapters)
 
 
 def run(*arguments, check=True, **environment):
     return subprocess.run(
-        [sys.executable, "-m", "cycle", *arguments], capture_output=True, text=True, check=check,
+        [sys.executable, "-m", "cycle", *arguments],
+        capture_output=True,
+        text=True,
+        check=check,
         env=os.environ | environment,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def test_help_explains():
     text = run("--help").stdout
-    assert all(verb in text for verb in ("list", "run", "table", "data", "bench"))
+    assert all(verb in text for verb in ("list", "run", "table", "data", "bench", "clean"))
     assert "resume" in run("run", "--help").stdout
 
 
-def test_list_names_what_exists_and_what_was_run():
+def seconds_and_modules(*arguments):
+    """Processor seconds of a command, and the large packages that it loaded."""
+    code = (
+        "import sys, time\n"
+        f"sys.argv = ['cycle', *{arguments!r}]\n"
+        "from reproduction import cli\n"
+        "try:\n    cli.main()\nexcept SystemExit:\n    pass\n"
+        "large = {'torch', 'pandas', 'scipy', 'sklearn', 'matplotlib', 'IPython', 'torchvision', 'PIL', 'networkx'}\n"
+        "print(time.process_time(), *sorted(large & set(sys.modules)), file=sys.stderr)\n"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stderr
+    seconds, *modules = said.splitlines()[-1].split()
+    return float(seconds), modules
+
+
+def test_help_is_there_at_once():
+    seconds, modules = seconds_and_modules("--help")
+    assert modules == [] and seconds < 1
+
+
+def test_data_verifies_digits():
+    assert "1297 training and 500 test images, verified" in run("data", "digits").stdout
+
+
+def test_list_and_one_experiment():
     text = run("list").stdout
-    for said in ("cifar10-cnn", "2 seed(s)", "--splits", "unchanged,per-peer", "estimated, not run"):
-        assert said in text
+    assert re.search(r"^cifar10-cnn +Main table.* 2 seeds ", text, re.MULTILINE)
+    assert "--variants        unchanged, per-peer" in run("list", "cifar10-cnn-per-peer").stdout
 
 
 def test_a_reader_that_leaves_early_is_no_error():
@@ -38,18 +77,29 @@ def test_a_reader_that_leaves_early_is_no_error():
     assert process.stderr.read() == "" and process.wait() == 0
 
 
-def test_data_verifies_digits():
-    assert "1297 training and 500 test images, verified" in run("data", "digits").stdout
-
-
-def test_unknown_names_are_refused_with_the_choices():
-    finished = run("run", "nothing", check=False)
-    assert finished.returncode == 2 and "cifar10-cnn" in finished.stderr
-    finished = run("run", "cifar10-cnn", "--splits", "halves", check=False)
-    assert finished.returncode == 1 and finished.stderr.startswith("error: splits must be among")
-    nothing = ("--methods", "standalone", "--variants", "per-peer")
-    finished = run("run", "cifar10-cnn-per-peer", *nothing, check=False)
-    assert finished.returncode == 1 and "leave no run of cifar10-cnn-per-peer" in finished.stderr
+@pytest.mark.parametrize(
+    "arguments, code, said",
+    [
+        (["run", "cifar10-cn"], 1, "NAME must be an experiment, got 'cifar10-cn': did you mean cifar10-cnn or "),
+        (["table", "nothing at all"], 1, "`list` names them"),
+        (["list", "taus"], 1, "did you mean tau"),
+        (["run", "cifar10-cnn", "--splits", "halves"], 1, "splits must be among imbalanced-0.6-1, "),
+        (["run", "cifar10-cnn", "--profile", "desktop"], 1, "profile must be one of smoke, laptop, paper"),
+        (
+            ["run", "cifar10-cnn-per-peer", "--methods", "standalone", "--variants", "per-peer"],
+            1,
+            "leave no run of cifar10-cnn-per-peer",
+        ),
+        (["data", "mnist"], 1, "dataset must be one of digits, "),
+        (["bench", "nothing"], 2, "invalid choice: 'nothing'"),
+        (["run", "cifar10-cnn", "--seed=x"], 2, "argument --seed: wants 0, 1, 2"),
+    ],
+)
+def test_what_fails_says_why_in_one_line(arguments, code, said):
+    finished = run(*arguments, check=False)
+    assert finished.returncode == code and finished.stdout == ""
+    (line,) = finished.stderr.splitlines()
+    assert line.startswith("error: ") and said in line
 
 
 @pytest.mark.parametrize(
@@ -71,11 +121,24 @@ def test_an_argument_that_cannot_be_is_named(option, value, said, capsys):
     assert stopped.value.code == 2 and f"argument {option}: " in message and said in message
 
 
-def test_run_then_table(tmp_path):
-    chosen = "--splits homogeneous --methods standalone,cycle --threads 1".split()
-    text = run("run", "cifar10-cnn", *chosen, CYCLE_RESULTS=str(tmp_path)).stdout
-    assert "homogeneous" in text and "paper" not in text.split("CGS in the paper")[0]  # digits are not CIFAR-10
+def test_run_ends_with_what_was_asked_for_and_says_that_digits_stand_in(tmp_path):
+    def shown(*chosen):
+        return run("run", "cifar10-cnn", "--threads", "1", *chosen, CYCLE_RESULTS=str(tmp_path)).stdout
+
+    first = shown("--splits", "homogeneous", "--methods", "cycle")
+    assert "homogeneous, cycle, seed 0: accuracy " in first and "no gains, since standalone is not recorded" in first
+    both = shown("--splits", "homogeneous", "--methods", "standalone,cycle")
+    assert both.startswith("cifar10-cnn, profile smoke: digits in the place of cifar10, mlp in the place of cnn")
+    assert [row.split()[:2] for row in both.splitlines() if row.strip().startswith("homogeneous")] == [
+        ["homogeneous", "standalone"],
+        ["homogeneous", "cycle"],
+    ]
+    assert "paper" not in both.split("CGS in the paper")[0]  # digits are not CIFAR-10
+    again = shown("--splits", "homogeneous", "--methods", "cycle")
+    assert " cycle " in again and "standalone" not in again
     assert len(list(tmp_path.rglob("*.json"))) == 2
+    whole = run("table", "cifar10-cnn", CYCLE_RESULTS=str(tmp_path)).stdout
+    assert "standalone" in whole and "digits in the place of" in whole and "2 of 35 runs" in whole
 
 
 def test_interruption_says_how_to_go_on(monkeypatch):
@@ -88,12 +151,71 @@ def test_interruption_says_how_to_go_on(monkeypatch):
         command_line.main()
 
 
+def test_bench_gives_plain_numbers_or_their_meaning(monkeypatch, capsys):
+    measured = {"grid_seconds": 0.5, "exact_vs_simulation": 50.0}
+    monkeypatch.setattr("reproduction.bench.theory.measure", lambda: measured)
+    monkeypatch.setattr(sys, "argv", ["cycle", "bench", "theory", "--json"])
+    command_line.main()
+    assert json.loads(capsys.readouterr().out) == measured
+    monkeypatch.setattr(sys, "argv", ["cycle", "bench", "theory"])
+    command_line.main()
+    said = capsys.readouterr()
+    assert "about 0.2 minutes" in said.err and "200 x 200 exact values" in said.out
+    assert [row.split()[5] for row in said.out.splitlines()] == ["met", "MISSED"]
+    assert set(command_line.BENCHMARKS) == set(aims.AIMS) == set(aims.MINUTES)
+
+
+@pytest.mark.parametrize("answer, removed", [("y", True), ("", False), (None, False), ("--yes", True)])
+def test_clean_removes_when_told_to(answer, removed, tmp_path, monkeypatch, capsys):
+    """`None`: nobody there to answer."""
+    left = tmp_path / ".checkpoints" / "warmup-0.pt"
+    left.parent.mkdir()
+    left.write_text("")
+    os.utime(left, (0, 0))
+    monkeypatch.setenv("CYCLE_RESULTS", str(tmp_path))
+    monkeypatch.setenv("CYCLE_DATA", str(tmp_path / "data"))
+    monkeypatch.setattr(sys, "argv", ["cycle", "clean"] + ["--yes"] * (answer == "--yes"))
+    monkeypatch.setattr(sys.stdin, "isatty", lambda: answer is not None, raising=False)
+    monkeypatch.setattr("builtins.input", lambda question: answer)
+    command_line.main()
+    said = capsys.readouterr().out
+    assert str(left) in said and left.exists() != removed
+    assert ("removed 1 files" in said) == removed
+
+
+WITHOUT = """
+import importlib.abc, sys
+from reproduction import cli
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in cli.EXTRAS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
+sys.argv = ["cycle", *sys.argv[1:]]
+cli.main()
+"""
+
+
+def without_extras(*arguments):
+    return subprocess.run([sys.executable, "-c", WITHOUT, *arguments], capture_output=True, text=True, cwd=ROOT)
+
+
+def test_a_command_that_needs_an_extra_says_which():
+    finished = without_extras("table", "tau")
+    assert finished.returncode == 1
+    assert finished.stderr.strip().endswith("pip install 'cycle-book[reproduction]' (in a clone: '.[reproduction]')")
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {re.match(r"[\w-]+", line)[0]: extra for extra in ("fhe", "reproduction") for line in extras[extra]}
+    assert {prepare.PACKAGES[module]: extra for module, extra in command_line.EXTRAS.items()} == named
+
+
 FAULTS = """
 import resource, sys, torch
-from cycle.__main__ import keep_freed_memory
+from reproduction.cli import keep_freed_memory
 if sys.argv[1] == "kept":
     keep_freed_memory()
-torch.ones(2**24)
+for _ in range(12):  # until the small pieces between the blocks are found again
+    torch.ones(2**24)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(5):
     torch.ones(2**24)
@@ -113,7 +235,8 @@ def test_freed_memory_is_kept():
 
 
 def test_importing_the_package_is_enough_and_results_may_lie_elsewhere(tmp_path):
-    code = "import cycle; print(cycle.reputation.misalignment([1.0, 0.0], [1.0, 0.0]), reproduction.records.RESULTS)"
+    code = "import cycle; print(cycle.reputation.misalignment([1.0, 0.0], [1.0, 0.0]));"
+    code += "from reproduction import records; print(records.RESULTS)"
     environment = os.environ | {"CYCLE_RESULTS": str(tmp_path)}
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment).stdout
     assert said.split() == ["0.0", str(tmp_path)]
