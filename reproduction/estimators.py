@@ -12,7 +12,7 @@ from cycle.theory import Rule
 
 
 def huber(kappa):
-    """r = min(1, kappa gamma / |x|): the peer moves the estimate by at most kappa gamma (kappa > 0)."""
+    """r = min(1, kappa gamma / |x|): a pull of at most kappa gamma (kappa > 0)."""
     if not kappa > 0:
         raise ValueError(f"kappa must be positive, got {kappa}")
 

@@ -78,6 +78,11 @@
         });
         const style = `stroke:${colour(mark.colour)};fill:none`;
         add(svg, "path", {d: path || "M0 0", style, "stroke-width": 2, ...(mark.dashed && {"stroke-dasharray": "6 4"})});
+      } else if (mark.mark == "area") {
+        const there = mark.x.map((x, i) => i).filter(i => mark.y[i] !== null && mark.toy[i] !== null);
+        const at = (i, y) => `${X(mark.x[i]).toFixed(1)},${clip(Y(y[i])).toFixed(1)}`;
+        const points = [...there.map(i => at(i, mark.y)), ...there.reverse().map(i => at(i, mark.toy))];
+        add(svg, "polygon", {points: points.join(" "), ...paint, "stroke-width": 0});
       } else if (mark.mark == "dots") {
         const fill = mark.hollow ? "var(--cycle-ground)" : colour(mark.colour);
         const style = `stroke:${colour(mark.colour)};fill:${fill}`;

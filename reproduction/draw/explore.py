@@ -74,6 +74,12 @@ def line(x, y, colour="", label="", dashed=False) -> dict:
     return {"mark": "line", "x": _short(x), "y": _short(y), "colour": colour, "label": label, "dashed": dashed}
 
 
+def area(x, low, high, colour="", label="") -> dict:
+    """What lies between two curves."""
+    ends = {"y": _short(low), "toy": _short(high)}
+    return {"mark": "area", "x": _short(x), **ends, "colour": colour, "label": label}
+
+
 def dots(x, y, colour="", label="", hollow=False) -> dict:
     """Dots; hollow ones are printed values."""
     return {"mark": "dots", "x": _short(x), "y": _short(y), "colour": colour, "label": label, "hollow": hollow}

@@ -1,7 +1,7 @@
 """What a chapter calls to put something on its page (book/WRITING.md says how): from reproduction.draw import page."""
 
 # ruff: noqa: F401 (names for chapters)
-from reproduction.draw.explore import arrows, bars, buttons, dots, explore, grid, line, panel, slider
+from reproduction.draw.explore import area, arrows, bars, buttons, dots, explore, grid, line, panel, slider
 from reproduction.draw.lead import differences, lead
 from reproduction.draw.listing import long_table, table
 from reproduction.draw.picture import columns, figure

@@ -55,6 +55,11 @@ def _line(ax, mark, colour, panel):
     )  # fmt: skip
 
 
+def _area(ax, mark, colour, panel):
+    low, high = _floats(mark["y"]), _floats(mark["toy"])
+    ax.fill_between(_floats(mark["x"]), low, high, color=colour, linewidth=0, label=mark["label"] or None)
+
+
 def _dots(ax, mark, colour, panel):
     inside = "#ffffff" if mark["hollow"] else colour
     ax.scatter(mark["x"], mark["y"], 40, edgecolors=colour, facecolors=inside, label=mark["label"] or None, zorder=3)
@@ -83,4 +88,4 @@ def _grid(ax, mark, colour, panel):
             ax.text(column, row, f"{value:.2f}", ha="center", va="center", size=9)
 
 
-DRAW = {"line": _line, "dots": _dots, "bars": _bars, "arrows": _arrows, "grid": _grid}
+DRAW = {"line": _line, "area": _area, "dots": _dots, "bars": _bars, "arrows": _arrows, "grid": _grid}

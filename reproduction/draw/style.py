@@ -18,6 +18,9 @@ COLOURS = {  # after Okabe and Ito; the same everywhere
     "standalone": "#6e6e6e",
     "echo": "#8a6d3b",
     "blank": "#9467bd",
+    "better": "#b3d4f2",  # grounds, not lines: what becomes of somebody who listens
+    "tie": "#dedede",
+    "worse": "#f5c3a8",
 }
 COLOURS |= {"cycle-gossip": COLOURS["cycle"], "gossip": COLOURS["vpdl"]}
 IN_THE_DARK = {  # the same hues, lighter
@@ -30,6 +33,9 @@ IN_THE_DARK = {  # the same hues, lighter
     "standalone": "#a8a8a8",
     "echo": "#c9a667",
     "blank": "#bb9be0",
+    "better": "#274f78",
+    "tie": "#4a4a4a",
+    "worse": "#7a4127",
 }
 MARKERS = {"standalone": "X", "vpdl": "s", "cycle": "o", "fedavg": "^", "cffl": "D", "rffl": "v", "cgsv": "P"}
 MARKERS |= {"cycle-gossip": "o", "gossip": "s"}

@@ -160,7 +160,7 @@ def angles():
             f"At {angle}° ({kind}) <so>.",
             [
                 [page.line([-1, 1], [0, 1]), page.dots([np.cos(np.radians(angle))], [0.5], "cycle", "here")],
-                [page.bars([0], [angle / 180], "vpdl")],
+                [page.bars([0], [angle / 180], "vpdl"), page.area([0, 1], [0, None], [angle / 180, 1], "tie")],
             ],
         ),
     )
@@ -174,6 +174,8 @@ def test_explorables_hold_every_position_and_start_where_they_should():
     line = data["marks"][data["states"][0][1][0][0]]
     assert line["mark"] == "line" and all(state[1][0][0] == data["states"][0][1][0][0] for state in data["states"])
     assert data["marks"][data["states"][8][1][0][1]]["x"] == [-1]
+    area = data["marks"][data["states"][8][1][1][1]]
+    assert (area["mark"], area["y"], area["toy"]) == ("area", [0, None], [1, 1])
     assert data["panels"][0]["xlim"] == [-1.1, 1.1] and data["panels"][1]["ylim"] == [0, 1]
     assert 'value="2"' in made and 'aria-valuetext="90°"' in made and "At 90° (soft) &lt;so&gt;.</p>" in made
     assert made == angles().html()

@@ -87,6 +87,9 @@ def test_chapters_link_the_words_of_the_glossary(name):
 
 @pytest.mark.parametrize("chapter", sorted(page.stem for page in BOOK.glob("*.ipynb")))
 def test_chapters_begin_with_what_you_will_know_and_how_long_it_takes(chapter):
+    """Until they are rewritten: then they begin with their answer."""
+    if "page.answer(" in (BOOK / f"{chapter}.md").read_text(encoding="utf-8"):
+        return
     text = (BOOK / f"{chapter}.md").read_text(encoding="utf-8").split("```{code-cell}")[0]
     block = re.search(r":::\{admonition\} What you will know afterwards\n(.*?)\n:::", text, re.S)[1]
     assert len(re.findall(r"^- ", block, re.M)) >= 3 and re.search(r"\d s\b|second|minute", block)
