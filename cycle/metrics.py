@@ -8,8 +8,6 @@ from scipy import stats
 
 from cycle.checks import NAMES_TOO, check_labels, check_number, check_numbers, check_whole
 
-SIMILAR = 0.15  # "on par", "comparable", "similar": the printed 2.79 is called on par with 2.45
-
 
 @dataclass(frozen=True)
 class FairnessReport:
@@ -87,21 +85,3 @@ def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
         gain_correlation=pearson(standalone, gain)[0],
         cantelli_bound=cantelli_bound(mean, spread),
     )
-
-
-def similar(one: float, other: float) -> bool:
-    """Apart by at most SIMILAR of the second."""
-    check_number(one, "one")
-    check_number(other, "other")
-    return abs(one - other) <= SIMILAR * abs(other)
-
-
-def spread_text(values, digits: int = 2) -> str:
-    """`mean ± deviation`, the mean alone for one value, `undefined` where any value is."""
-    check_numbers(values, "values", ndim=1, finite=False)
-    check_whole(digits, "digits", 0, 15)
-    values = np.asarray(values, dtype=float)
-    if not np.isfinite(values).all():
-        return "undefined"
-    deviation = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
-    return f"{values.mean():.{digits}f}{deviation}"

@@ -63,17 +63,6 @@ def update(previous, fresh, alpha: float = 0.5):
     return fresh if previous is None else alpha * previous + (1 - alpha) * fresh
 
 
-def fresh_scores(reputations, alpha: float = 0.5) -> np.ndarray:
-    """The scores r~ that `update` made this series of reputations of, one for each calibration: its inverse."""
-    check_numbers(reputations, "reputations", least=0, most=1)
-    if np.ndim(reputations) == 0:
-        raise ValueError(f"reputations must be a series of reputations, got {reputations}")
-    check_number(alpha, "alpha", least=0, below=1)  # at 1 the scores left no trace
-    reputations = np.asarray(reputations, dtype=float)
-    later = (reputations[1:] - alpha * reputations[:-1]) / (1 - alpha)
-    return np.concatenate([reputations[:1], np.clip(later, 0, 1)])  # rounding may leave the interval
-
-
 def alignment_softmax(alignment, neighbours, beta: float = 15.0, self_loops: bool = False) -> np.ndarray:
     """Gossip form: w_ij proportional to exp(beta s_ij) over i's neighbours; zero elsewhere and on the diagonal.
 

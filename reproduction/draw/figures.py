@@ -8,11 +8,11 @@ import pandas as pd
 from IPython.display import HTML
 from matplotlib.figure import Figure
 
-from cycle import metrics
 from reproduction import paper, records
 from reproduction.draw import plots, tables
 from reproduction.draw.plots import COLOURS, MARKERS
-from reproduction.judge import evidence
+from reproduction.judge.compare import spread_text
+from reproduction.judge.trials import scores_of
 from reproduction.records import RESULTS
 
 
@@ -34,7 +34,7 @@ def gains(name: str, profile: str, methods=None, results: Path = RESULTS, combin
 
 def gain_table(name: str, profile: str, methods=None) -> HTML:
     """The same with the deviation over seeds, and where the numbers come from."""
-    frame = gains(name, profile, methods, combine=metrics.spread_text)
+    frame = gains(name, profile, methods, combine=spread_text)
     return recorded(frame.drop(columns="N", errors="ignore"), name, profile)
 
 
@@ -80,7 +80,7 @@ def gain_panels(frame: pd.DataFrame, columns: int = 3) -> Figure:
 
 def reputation_matrix(record: dict, calibration: int) -> np.ndarray:
     """Scores [scorer, scored] as found at a calibration (L502), and below the mean over scorers and calibrations."""
-    scores = evidence.scores_of(record)
+    scores = scores_of(record)
     return np.vstack([scores[calibration], np.nanmean(scores, axis=(0, 1))])
 
 

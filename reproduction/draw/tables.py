@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cycle import metrics
 from cycle.methods import METHODS
 from reproduction import paper, records
 from reproduction.catalogue import EXPERIMENTS, OPTIONS, runs_of
 from reproduction.checkpoints import COLLABORATION
+from reproduction.judge.compare import spread_text
+from reproduction.judge.trials import trials
 from reproduction.records import RESULTS
 from reproduction.settings import PROFILES, RECORDED, Run
 
@@ -20,10 +21,8 @@ MEASURES = ("MVA", "MCG", "CGS")
 def reports(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     """One row for each recorded run with a known standalone: its fairness report (CGS with 1/N) and its messages."""
     rows = []
-    for run, record in records.read(name, profile, results=results):
-        if record["standalone"] is None:
-            continue
-        report = metrics.fairness_report(record["standalone"], record["accuracy"], ddof=0)
+    for trial in trials((name,), profile, results):
+        run, record, report = trial.run, trial.record, trial.report
         sent, possible = record["messages"]["sent"], record["messages"]["possible"]
         rows.append(
             {
@@ -59,7 +58,7 @@ def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     for (n, split, method), group in frame.groupby(["N", "split", "method"], sort=False):
         row = {"N": n, "split": split, "method": method, "seeds": len(group)}
         for measure in (*MEASURES, "min gain"):
-            row[measure] = metrics.spread_text(group[measure], 2)
+            row[measure] = spread_text(group[measure], 2)
             if measure in MEASURES:
                 printed = paper.metric(name, method, split, n, measure) if comparable else None
                 row[f"paper {measure}"] = "" if printed is None else f"{printed:.2f}"
@@ -85,7 +84,7 @@ def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFra
     rows = []
     for (n, split, method), found in groups.items():
         names = [f"P{index + 1}" for index in range(n)]
-        ours = [metrics.spread_text(values, 2) for values in zip(*found, strict=True)]
+        ours = [spread_text(values, 2) for values in zip(*found, strict=True)]
         theirs = [paper.metric(name, method, split, n, who) for who in names]
         seeds = f"ours, {len(found)} seed" + ("s" if len(found) > 1 else "")
         rows.append({"split": split, "method": method, "of": seeds} | dict(zip(names, ours, strict=True)))
@@ -131,9 +130,7 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS, seeds=None
     if not found:
         return f"not run; to run it: python -m cycle run {name} --profile {profile}"
 
-    origins = [
-        origin for record in found for origin in (record["provenance"], *record["provenance"].get("earlier", ()))
-    ]
+    origins = [one for record in found for one in (record["provenance"], *record["provenance"].get("earlier", ()))]
 
     def values(key):
         return sorted({origin[key] for origin in origins})
@@ -153,37 +150,14 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS, seeds=None
     )
 
 
-def inventory(results: Path = RESULTS) -> pd.DataFrame:
-    """What has been recorded: one row for each experiment and profile."""
+def coverage(results: Path = RESULTS) -> pd.DataFrame:
+    """How many runs of each experiment are recorded at each scale, of how many seeds."""
     rows = []
     for name, experiment in EXPERIMENTS.items():
+        row = {"experiment": name, "what": experiment.title}
         for profile in RECORDED:
-            found = [record for _, record in records.read(name, profile, results=results)]
-            needed = len(list(runs_of(name, profile)))
-            seeds = {record["seed"] for record in found}
-            complete = sum(sum(record["seed"] == seed for record in found) == needed for seed in seeds)
-            rows.append(
-                {
-                    "experiment": name,
-                    "what": experiment.title,
-                    "profile": profile,
-                    "runs a seed": needed,
-                    "seeds": len(seeds),
-                    "recorded": len(found),
-                    "complete seeds": complete,
-                    "hours": round(sum(record["seconds"] for record in found) / 3600, 1),
-                }
-            )
+            seeds = [record["seed"] for _, record in records.read(name, profile, results=results)]
+            count, needed = len(set(seeds)), len(list(runs_of(name, profile)))
+            row[profile] = f"{len(seeds)} of {needed * count}, {count} seed(s)" if seeds else "not run"
+        rows.append(row)
     return pd.DataFrame(rows)
-
-
-def coverage(results: Path = RESULTS) -> pd.DataFrame:
-    """The inventory in short: how many runs of each experiment are recorded at each scale, of how many seeds."""
-    rows = {}
-    for entry in inventory(results).to_dict("records"):
-        row = rows.setdefault(entry["experiment"], {"experiment": entry["experiment"], "what": entry["what"]})
-        seeds = entry["seeds"]
-        row[entry["profile"]] = (
-            f"{entry['recorded']} of {entry['runs a seed'] * seeds}, {seeds} seed(s)" if seeds else "not run"
-        )
-    return pd.DataFrame(rows.values())

@@ -73,3 +73,12 @@ def compare(found: list, *pairs: tuple[str, str], by: tuple[str, ...] = ()) -> p
                 row |= {"runs": len(group), "difference": mean, "low": low, "high": high}
                 rows.append(row | {"verdict": word(low, high)})
     return pd.DataFrame(rows)
+
+
+def spread_text(values, digits: int = 2) -> str:
+    """`mean ± deviation`, the mean alone for one value, `undefined` where any value is."""
+    values = np.asarray(values, dtype=float)
+    if not np.isfinite(values).all():
+        return "undefined"
+    deviation = f" ± {values.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{values.mean():.{digits}f}{deviation}"

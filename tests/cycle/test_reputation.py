@@ -45,14 +45,6 @@ def test_update_is_an_exponential_mean_that_starts_at_the_first_score():
     assert reputation.update(r, 0.2, alpha=0.75) == pytest.approx(0.75 * 0.8 + 0.25 * 0.2)
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=9), st.floats(0, 0.9))
-def test_fresh_scores_are_what_update_was_given(scores, alpha):
-    series = [reputation.update(None, scores[0], alpha)]
-    for score in scores[1:]:
-        series.append(reputation.update(series[-1], score, alpha))
-    assert reputation.fresh_scores(series, alpha) == pytest.approx(np.array(scores))
-
-
 @given(st.integers(2, 8), st.floats(0, 50), st.integers(0, 99))
 def test_alignment_softmax_is_scipys_on_the_neighbours(n, beta, seed):
     from scipy.special import softmax
@@ -74,7 +66,6 @@ def test_alignment_softmax_is_scipys_on_the_neighbours(n, beta, seed):
     [
         (lambda: reputation.soft_clip(0.5, 0.5, 0.5), "tau_opt"),
         (lambda: reputation.update(0.1, 0.2, alpha=1.5), "alpha"),
-        (lambda: reputation.fresh_scores([0.1, 0.2], alpha=1), "alpha"),
         (lambda: reputation.misalignment(torch.ones(2), torch.ones(3)), "grad_local and grad_peer"),
         (lambda: reputation.alignment_softmax(np.ones((2, 2)), np.zeros((2, 2))), "neighbours"),
         (lambda: reputation.alignment_softmax(np.ones((2, 2)), np.ones((2, 2)), beta=-1), "beta"),

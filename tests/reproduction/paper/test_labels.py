@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from reproduction import catalogue, paper
-from reproduction.judge import scoreboard
+from reproduction.judge import counterparts
 
-BOOK = Path(__file__).resolve().parents[2] / "book"
+BOOK = Path(__file__).resolve().parents[3] / "book"
 
 
 def places(page: str) -> set[str]:
@@ -62,7 +62,7 @@ def test_every_printed_value_has_a_run_that_would_measure_it():
             for table, method in itertools.product(experiment.paper, paper.METHOD_NAMES.get(run.label, ())):
                 runs |= {(table, data, network, run.split, run.n, method) for network in (model, "")}
     columns = ["table", "dataset", "model", "split", "N", "method"]
-    missing = set(scoreboard.printed()[columns].itertuples(index=False, name=None)) - runs
+    missing = set(counterparts.printed()[columns].itertuples(index=False, name=None)) - runs
     assert not missing, sorted(missing)[:5]
 
 
