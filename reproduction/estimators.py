@@ -4,17 +4,15 @@ As in cycle.theory: own error X, peer's estimate Y, x = (Y - X) / 2, d = |x|^2, 
 w = X + r(d) x; with N clients to w = X + (2 / N) sum_k r(d_k) x_k.
 """
 
-from numbers import Integral
-
 import numpy as np
 
+from cycle.checks import check_number, check_whole
 from cycle.theory import Rule
 
 
 def huber(kappa):
     """r = min(1, kappa gamma / |x|): a pull of at most kappa gamma (kappa > 0)."""
-    if not kappa > 0:
-        raise ValueError(f"kappa must be positive, got {kappa}")
+    check_number(kappa, "kappa", above=0)
 
     def reputation(d, gamma, gamma_g):
         return kappa * gamma / np.maximum(np.sqrt(d), kappa * gamma)
@@ -24,8 +22,7 @@ def huber(kappa):
 
 def james_stein(dimension):
     """Positive-part James-Stein, r = min(1, (dimension - 2) gamma^2 / (2 d)); dimension is an integer of 3 or more."""
-    if dimension < 3 or dimension != int(dimension):
-        raise ValueError(f"dimension must be an integer of 3 or more, got {dimension}")
+    check_whole(dimension, "dimension", 3)
     return _shrinkage(dimension - 2)
 
 
@@ -64,12 +61,9 @@ def simulate_clients(rule, gamma, peers, runs, seed, gamma_peer=None):
     if peers.ndim != 2 or peers.size == 0 or not np.isfinite(peers).all():
         raise ValueError("peers must be a finite array [N - 1] or [N - 1, dimension] with at least one peer")
     gamma_peer = gamma if gamma_peer is None else gamma_peer
-    if not gamma > 0:
-        raise ValueError(f"gamma must be positive, got {gamma}")
-    if not gamma_peer >= 0:
-        raise ValueError(f"gamma_peer must be non-negative, got {gamma_peer}")
-    if not isinstance(runs, Integral) or runs < 1:
-        raise ValueError(f"runs must be a positive integer, got {runs!r}")
+    check_number(gamma, "gamma", above=0)
+    check_number(gamma_peer, "gamma_peer", least=0)
+    check_whole(runs, "runs", 1)
     rng = np.random.default_rng(seed)
     own = gamma * rng.standard_normal((runs, peers.shape[1]))
     moved = own.copy()
