@@ -18,7 +18,9 @@ from cycle.options import Options
 from reproduction.fields import load
 from reproduction.records import RESULTS
 
-AGAIN = "again"  # results/again/ holds runs of results/ once more, by the same names
+# results/again/ holds runs of results/ once more, by the same names; those on AVX2 were made with the variables
+# ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRUCTIONS=AVX2, which round like another processor.
+AGAIN = "again"
 LEVEL = 0.95
 
 

@@ -5,7 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from reproduction.fields import load
 from reproduction.judge import noise, trials
+from reproduction.records import RESULTS
 
 
 def again(path, tmp_path, by):
@@ -69,3 +71,14 @@ def test_both_is_false_before_it_is_undecided():
         for second in answers:
             found = trials.both(answers[first], answers[second])(0, 0)
             assert found is (False if False in (first, second) else None if None in (first, second) else True)
+
+
+def test_what_is_recorded_again_is_the_same_run_on_another_processor():
+    again = sorted((RESULTS / noise.AGAIN).rglob("*.json"))
+    assert again
+    for path in again:
+        one, other = load(RESULTS / path.relative_to(RESULTS / noise.AGAIN)), load(path)
+        for name in ("method", "variant", "split", "seed", "n", "sizes", "images", "data_hash", "start"):
+            assert one.get(name) == other.get(name), f"{path}: {name}"
+        assert other["options"].items() >= one["options"].items()  # later records know more options
+        assert one["provenance"]["hardware"] != other["provenance"]["hardware"]
