@@ -1,85 +1,66 @@
 """Gossip-SGD and its CYCle form (Algorithm 3): everybody steps alone, then averages with whom it hears."""
 
 import copy
-import logging
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from cycle import reputation
 from cycle.gossip import adjacency, link_probabilities, masked_mixing, mixing_matrix, reweigh, submixing
 from cycle.options import Options
-from cycle.participants import (
-    GRAPH_PIXELS,
-    SCORE,
-    SHARE,
-    TRAIN,
-    Participant,
-    Task,
-    at_once,
-    learn,
-    shuffled,
-    stream_seed,
-)
+from cycle.party import Party, gradients, learn, shuffled
+from cycle.rules import Rules
 from cycle.sharing import BYTES_PER_NUMBER, draw_shares
-from cycle.training import Round, State, local_epoch
-from reproduction.models import assign, mixed_tensors, vector
-
-log = logging.getLogger("cycle")
-
-PRESENT, PART = 4, 5  # purposes of a random stream, after those of cycle.participants
+from cycle.state import Round, State, alone
+from cycle.streams import PART, PRESENT, SHARE, TRAIN, stream_seed
+from cycle.weights import assign, mixed_tensors, split, vector
 
 
-def gossip(task: Task, options: Options, state: State) -> Iterator[Round]:
+def gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """Gossip-SGD, x <- W (x - lr g), on a fixed graph."""
-    return _rounds(task, options, state, adjacency(options.topology, task.n), dynamic=False)
+    return _rounds(state, options, adjacency(options.topology, state.n), dynamic=False)
 
 
-def cycle_gossip(task: Task, options: Options, state: State) -> Iterator[Round]:
+def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """CYCle with Gossip-SGD: W follows the alignment of gradients, and i sends to j as often as w_ij says."""
-    links = adjacency(options.topology, task.n)
+    links = adjacency(options.topology, state.n)
     if (links != links.T).any():
         raise ValueError(f"topology must be undirected for cycle-gossip (S_ji needs w_ji), got {options.topology!r}")
-    return _rounds(task, options, state, links, dynamic=True)
+    return _rounds(state, options, links, dynamic=True)
 
 
-def _rounds(task: Task, options: Options, state: State, links: np.ndarray, dynamic: bool) -> Iterator[Round]:
+def _rounds(state: State, options: Options, links: np.ndarray, dynamic: bool) -> Iterator[Round]:
     """Local epochs, if any, then rounds; `unmixed` are the models as they were before the last mixing of a round."""
-    while state.epoch < options.local_epochs:
-        yield local_epoch(state, options)
-    unmixed = {participant.index: copy.deepcopy(participant.model) for participant in state.participants}
-    if state.reputation is None:
-        state.reputation = mixing_matrix(links)
+    yield from alone(state, options, options.local_epochs)
+    unmixed = {party.index: copy.deepcopy(party.model) for party in state.participants}
+    if state.mixing is None:
+        state.mixing = mixing_matrix(links)
     while state.epoch < options.epochs:
         t = state.epoch - options.local_epochs
-        present = draw_present(task, options, state.epoch)
-        losses, shares = _round(task, options, state, links, dynamic, t, present, unmixed)
+        present = draw_present(state, options)
+        losses, shares = _round(state, options, links, dynamic, t, present, unmixed)
         state.epoch += 1
-        after = [participant.model for participant in state.participants]
         before = [unmixed[p.index] if p.index in present else p.model for p in state.participants]
-        points = {"after": after, "before": before}
-        points = {options.evaluation: points.pop(options.evaluation), **points}
+        models = {"after": [party.model for party in state.participants], "before": before}
         scored = dynamic and t % options.period == 0
-        yield Round(t, state.participants, losses, state.ledger, state.reputation.copy(), shares, scored, points)
+        yield Round(t, state.participants, losses, state.ledger, state.mixing.copy(), shares, scored, models)
 
 
-def _round(task, options, state, links, dynamic, t, present, unmixed) -> tuple[torch.Tensor, np.ndarray]:
+def _round(state, options, links, dynamic, t, present, unmixed) -> tuple[torch.Tensor, np.ndarray]:
     """One epoch for those present, in parts of `local_steps` minibatches with a mixing after each."""
-    group = [participant for participant in state.participants if participant.index in present]
+    group = [party for party in state.participants if party.index in present]
     neighbours = links[np.ix_(present, present)]
-    W, weight = submixing(state.reputation, present)
-    rng = np.random.default_rng(stream_seed(task.seed, SHARE, state.epoch))
-    losses = {participant.index: 0 for participant in group}
-    shares = np.zeros((task.n, task.n), dtype=int)
-    parts = max(_parts(len(task.parts[i]), options) for i in present)
+    W, weight = submixing(state.mixing, present)
+    rng = state.rng(SHARE, state.epoch)
+    losses = {party.index: 0 for party in group}
+    shares = np.zeros((state.n, state.n), dtype=int)
+    parts = max(_parts(state.sizes[i], options) for i in present)
     for part in range(parts):
         scoring = dynamic and t % options.period == 0 and part == 0
         if scoring and options.alignment == "gradients":
-            directions = {p.index: gradient(p, state.epoch, options) for p in group}
+            directions = {p.index: gradients(p, state.epoch, options, {})[0] for p in group}
         elif scoring:
             origins = {p.index: vector(p.model.parameters()) for p in group}
         for p in group:
@@ -100,8 +81,8 @@ def _round(task, options, state, links, dynamic, t, present, unmixed) -> tuple[t
         for p in group:
             mix(p.model, mixing[p.index], models, options.mix_buffers)
         shares[np.ix_(present, present)] += sent
-    state.reputation[np.ix_(present, present)] = W * weight  # the absent keep their rows, and their place in all rows
-    nothing = torch.zeros(2, device=task.dataset.train_images.device)
+    state.mixing[np.ix_(present, present)] = W * weight  # the absent keep their rows, and their place in all rows
+    nothing = torch.zeros(2, device=state.device)
     return torch.stack([losses.get(p.index, nothing) for p in state.participants]), shares
 
 
@@ -110,24 +91,23 @@ def _send(state: State, t: int, present, sent: np.ndarray, vectors: dict[int, to
 
     Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is known here.
     """
-    shares = np.zeros((state.ranks.n, state.ranks.n), dtype=bool)
+    shares = np.zeros((state.n, state.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
-    own, device = state.ranks.sent(shares), state.participants[0].device
+    own = state.ranks.sent(shares)
     length = max((len(numbers) for numbers in vectors.values()), default=0)  # nobody here is present: nothing comes
     state.ledger.record(t, own, BYTES_PER_NUMBER * length)
     messages = {(i, j): vectors[i] for i, j in np.argwhere(own).tolist()}
-    arrived = state.ranks.exchange(messages, lambda i, j: (length,), torch.float32, device)
+    arrived = state.ranks.exchange(messages, lambda i, j: ((length,), torch.float32), state.device)
     known = dict(vectors)
     for (i, j), numbers in arrived.items():
         known[i], own[i, j] = numbers, True
     return [known.get(i) for i in present], own[np.ix_(present, present)]
 
 
-def draw_present(task: Task, options: Options, epoch: int) -> np.ndarray:
+def draw_present(state: State, options: Options) -> np.ndarray:
     """Who takes part in this round, in order: a fraction `participation` of all, at least two."""
-    size = max(2, round(options.participation * task.n))
-    rng = np.random.default_rng(stream_seed(task.seed, PRESENT, epoch))
-    return np.sort(rng.choice(task.n, size, replace=False))
+    size = max(2, round(options.participation * state.n))
+    return np.sort(state.rng(PRESENT, state.epoch).choice(state.n, size, replace=False))
 
 
 def _parts(size: int, options: Options) -> int:
@@ -135,37 +115,22 @@ def _parts(size: int, options: Options) -> int:
     return -(-size // (options.local_steps * options.batch_size)) if options.local_steps else 1
 
 
-def local_steps(participant: Participant, epoch: int, options: Options, part: int) -> torch.Tensor:
-    """Train on one part of this epoch's order; whoever has come to its end only mixes. Returns its share of the losses.
+def local_steps(party: Party, epoch: int, options: Options, part: int) -> torch.Tensor:
+    """Train on one part of this epoch's order; whoever has come to its end only mixes. Its share of the losses.
 
-    A part is trained as if it were all that the participant has, with a random stream of its own.
+    A part is trained as if it were all that the party has, with a random stream of its own.
     """
     if not options.local_steps:
-        return learn(participant, epoch, options)
-    if part >= _parts(participant.size, options):
-        return torch.zeros(2, device=participant.device)
-    rows = shuffled(participant, TRAIN, epoch).split(options.local_steps * options.batch_size)[part]
-    images, labels = participant.images[rows], participant.labels[rows]
-    piece = replace(participant, images=images, labels=labels, seed=stream_seed(participant.seed, PART, part))
-    return learn(piece, epoch, options) * (len(rows) / participant.size)
-
-
-def gradient(participant: Participant, epoch: int, options: Options) -> torch.Tensor:
-    """g_i: of the own cross-entropy at the own parameters, in eval mode, on a draw of `score_samples` own samples."""
-    model = participant.model.eval()
-    rows = shuffled(participant, SCORE, epoch)[: options.score_samples]
-    found = 0
-    for part in rows.split(at_once(participant.images, GRAPH_PIXELS)):
-        logits = model(participant.pixels(participant.images[part]))
-        loss = F.cross_entropy(logits / options.own_temperature, participant.labels[part])
-        found = found + vector(torch.autograd.grad(loss * len(part) / len(rows), list(model.parameters())))
-    if not found.any() or not found.isfinite().all():
-        log.warning("epoch %d: P%d sends a gradient that is zero or not finite", epoch, participant.index + 1)
-    return found
+        return learn(party, epoch, options)
+    if part >= _parts(party.size, options):
+        return torch.zeros(2, device=party.device)
+    rows = shuffled(party, TRAIN, epoch).split(options.local_steps * options.batch_size)[part]
+    own = (rows, stream_seed(party.seed, PART, part))
+    return learn(party, epoch, options, part=own) * (len(rows) / party.size)
 
 
 def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) -> np.ndarray:
-    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours whose directions are known here, 1 with oneself, zero elsewhere."""
+    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours whose directions are known here, 1 with oneself, else zero."""
     found = np.eye(len(neighbours))
     for i, j in np.argwhere(np.triu(neighbours)):
         if directions[i] is not None and directions[j] is not None:
@@ -184,4 +149,4 @@ def mix(model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers:
     total = torch.zeros_like(own)
     for j in np.flatnonzero(row):
         total.add_(torch.where(vectors[j].isfinite().all(), vectors[j], own), alpha=float(row[j]))
-    assign(tensors, total.split([tensor.numel() for tensor in tensors]))
+    assign(tensors, split(total, tensors))

@@ -1,0 +1,28 @@
+"""What a method takes as functions, each with the paper's as its default."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+
+from cycle import answers, sharing
+
+
+def as_found(scores, scorer, round_index, rng):
+    """The paper's rule: what is used of a row of the reputation is the row itself."""
+    return scores
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Four rules, each row-wise, and how answers travel."""
+
+    score: Callable | None = None  # (own_gradient, peer_gradient) -> fresh score in [0, 1]; None: the paper's
+    weigh: Callable = as_found  # (scores, scorer, round_index, rng) -> what is used of this row of the reputation
+    share: Callable = sharing.draw_shares  # (reputation, round_index, period, rng) -> bool [sender, receiver]
+    count: Callable | None = None  # (centred logits, labels) -> [peer, sample], how far each counts; None: all ones
+    channel: Callable = answers.channel  # (state, options) -> Answers
+
+    def __post_init__(self):
+        for field in fields(self):
+            function = getattr(self, field.name)
+            if not (callable(function) or function is None and field.default is None):
+                raise ValueError(f"{field.name} must be a function, got {type(function).__name__}")
