@@ -1,19 +1,42 @@
-"""Choosing Your Collaborators Wisely: a thin, runnable implementation of the CYCle protocol.
+"""CYCle: choosing collaborators wisely. Several parties train together without sharing data.
 
-`import cycle` is enough: cycle.reputation, cycle.metrics, ... are imported when they are first named.
+    import cycle
+    parties = [cycle.Party(model, (inputs, labels)) for model, inputs, labels in mine]
+    result = cycle.run(parties, test=(test_inputs, test_labels))
+    result.report()                     # against the same parties alone
+
+Reading order: metrics, reputation, sharing, distillation, partition, gossip, theory (rules: pure functions);
+options, samples, party, state, rules (what a method works with); private, gossip_sgd, server (the methods, one
+generator each), methods (their table); answers, ranks, watch, fhe (how messages travel); store, files (on disk);
+play, front (the door). Everything is imported when it is first named.
 """
 
 import importlib
 import pkgutil
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
+
+_DOOR = {
+    "Party": "party",
+    "Options": "options",
+    "Rules": "rules",
+    "Round": "state",
+    "Result": "front",
+    "run": "front",
+    "load": "front",
+    "rounds": "play",
+    "method": "methods",
+}
 
 
 def __getattr__(name: str):
+    if name in _DOOR:
+        return getattr(importlib.import_module(f"cycle.{_DOOR[name]}"), name)
     if name in __dir__():
         return importlib.import_module(f"cycle.{name}")
     raise AttributeError(f"module 'cycle' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    modules = (module.name for module in pkgutil.iter_modules(__path__))
+    return sorted({*_DOOR, *(name for name in modules if not name.startswith("_"))})

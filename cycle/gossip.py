@@ -10,10 +10,9 @@ import numpy as np
 
 from cycle import reputation, sharing
 from cycle.checks import check_choice, check_links, check_mixing, check_number, check_numbers, check_square, check_whole
-from cycle.options import CHOICES
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
-LINK_RULES = CHOICES["link_rule"]
+LINK_RULES = ("weight", "relative")
 
 
 def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:

@@ -114,18 +114,17 @@ class Heard:
 
     answers: Sequence[Answers]
     weights: torch.Tensor  # lambda_0 * lambda_(n,k) of each peer, float64
-    bound: float = float("inf")  # centred logits are clipped to it
+    bound: float | None = None  # centred logits are clipped to it
     count: Callable | None = None  # (centred logits [peer, sample, class], labels) -> [peer, sample]; None: all ones
     refused: torch.Tensor | None = None  # by peer: minibatches whose answer was not usable
 
     def loss(self, logits, inputs, rows, labels, temperature) -> torch.Tensor:
         """sum_k weight_k KL(student || peer_k), all peers stacked and weighed at once."""
         received = torch.stack([_logits(heard(inputs, rows), logits) for heard in self.answers])
-        counts = 1.0
-        if self.count or self.bound < float("inf"):
+        if self.count or self.bound:
             received = received - received.mean(dim=2, keepdim=True)
-            received = received.clamp(-self.bound, self.bound)
-            counts = self.count(received, labels) if self.count else 1.0
+            received = received.clamp(-self.bound, self.bound) if self.bound else received
+        counts = self.count(received, labels) if self.count else 1.0
         target, weight, usable = distillation.target(received, self.weights, counts, temperature)
         self.refused = ~usable if self.refused is None else self.refused + ~usable
         return distillation.weighted_kl(logits, target, weight, temperature)

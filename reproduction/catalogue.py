@@ -4,12 +4,13 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 
-from cycle.methods import METHODS
+from cycle.methods import method_of
 from cycle.options import Options
 from reproduction import controls, search
 from reproduction.settings import PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}
+OF_A_VARIANT = ("flips", "silent", "forced_only", "control", "lies", "judged_on")  # settings of a run beside its options
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix F)
 
 
@@ -25,9 +26,8 @@ class Experiment:
     dataset: str = "cifar10"
     n: tuple[int, ...] = (5,)
     models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # profile: (model, width) of its own
-    # file name part: options to change; also `flips`, `local_start` (as of a method), `methods` (only for these;
-    # standalone changes only where it is named), `alone` (the variant of standalone that gains are taken from),
-    # `judged_on`
+    # file name part: options to change; also those of OF_A_VARIANT, `local_start` (as of a method), `methods` (only for
+    # these; standalone changes only where it is named), `alone` (the variant of standalone that gains are taken from)
     variants: dict[str, dict] = field(default_factory=lambda: {"": {}})
 
 
@@ -401,12 +401,12 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
             continue
         changed = {key: value for key, value in changes.items() if key in OPTIONS}
         options = replace(scale.options, **{"augment": augmented} | scale.changes.get(model, {}) | changed)
-        if not changes.get("local_start", METHODS[method].local_start):
+        if not changes.get("local_start", method_of(method).local_start):
             options = replace(options, local_epochs=0, rounds=options.epochs)
+        own = {name: changes[name] for name in OF_A_VARIANT if name in changes}
         run = Run(
-            profile, dataset, model, method, split, n, seed, images, options, width,
-            changes.get("flips", {}), named[chosen], changes.get("alone", ""),
-            changes.get("control"), changes.get("lies", {}), changes.get("judged_on", "test"),
+            profile=profile, dataset=dataset, model=model, width=width, method=method, split=split, n=n, seed=seed,
+            images=images, options=options, variant=named[chosen], alone_as=changes.get("alone", ""), **own,
         )  # fmt: skip
         if method == "standalone" and not run.flips and method not in changes.get("methods", ()):
             if run.variant:

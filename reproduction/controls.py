@@ -1,17 +1,25 @@
-"""Controls of CYCle: the same protocol with other scores, or the same scores for others; and peers who lie.
+"""Controls of CYCle: the same protocol with other scores, or the same scores for others; teachers who know nothing;
+peers who refuse or lie.
 
-A control is (run, task, results) -> the rules that it puts in the place of the paper's.
+A control is (run, parties, results) -> the rules that it puts in the place of the paper's.
 """
 
+import copy
 import json
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 
-from cycle.participants import SHARE, Task, stream_seed
-from cycle.training import Rules
+from cycle import answers, sharing
+from cycle.methods import method
+from cycle.options import Options
+from cycle.party import Answers, Heard, Party, answer, learn
+from cycle.rules import Rules
+from cycle.state import Round, State, alone
+from cycle.streams import SHARE, generator
 from reproduction.settings import Run
 
 
@@ -46,34 +54,34 @@ def certain(scores, scorer, round_index, rng):
     return (np.arange(len(scores)) != scorer).astype(float)
 
 
-def permuted(run: Run, task: Task, results: Path) -> Rules:
+def permuted(run: Run, parties: list[Party], results: Path) -> Rules:
     """The right scores for the wrong peers; the true ones are carried on."""
     return Rules(weigh=rearranged)
 
 
-def mean(run: Run, task: Task, results: Path) -> Rules:
+def mean(run: Run, parties: list[Party], results: Path) -> Rules:
     """One score for all peers of a participant: their mean."""
     return Rules(weigh=averaged)
 
 
-def reversed(run: Run, task: Task, results: Path) -> Rules:
+def reversed(run: Run, parties: list[Party], results: Path) -> Rules:
     """The best peer is treated as the worst."""
     return Rules(weigh=upside_down)
 
 
-def oracle(run: Run, task: Task, results: Path) -> Rules:
+def oracle(run: Run, parties: list[Party], results: Path) -> Rules:
     """Only the participant with most data (the first of them) teaches, with full weight; nobody teaches it."""
-    teacher = int(np.argmax([len(part) for part in task.parts]))
+    teacher = int(np.argmax([party.size for party in parties]))
 
     def share(reputation, round_index, period, rng):
         shares = np.zeros(reputation.shape, dtype=bool)
-        shares[teacher] = np.arange(task.n) != teacher
+        shares[teacher] = np.arange(len(parties)) != teacher
         return shares
 
     return Rules(weigh=certain, share=share)
 
 
-def matched(run: Run, task: Task, results: Path) -> Rules:
+def matched(run: Run, parties: list[Party], results: Path) -> Rules:
     """VPDL at CYCle's volume: its mean score for everybody, its number of messages drawn at random.
 
     Both are taken from the record of CYCle with the same seed.
@@ -84,7 +92,7 @@ def matched(run: Run, task: Task, results: Path) -> Rules:
     record = json.loads(path.read_text())
     off = ~np.eye(run.n, dtype=bool)
     score = float(np.mean([np.asarray(entry["matrix"])[off] for entry in record["reputation"]]))
-    rng = np.random.default_rng(stream_seed(run.seed, SHARE))
+    rng = generator(run.seed, SHARE)
     cells = run.options.rounds * int(off.sum())
     sent = np.zeros(cells, dtype=bool)
     sent[rng.choice(cells, record["messages"]["sent"], replace=False)] = True
@@ -96,15 +104,81 @@ def matched(run: Run, task: Task, results: Path) -> Rules:
     )
 
 
-def constant(logits: torch.Tensor) -> torch.Tensor:
+def constant(logits: torch.Tensor, labels: torch.Tensor, purpose: int) -> torch.Tensor:
     """A liar: the first class, with certainty, whatever was asked."""
     told = torch.zeros_like(logits)
     told[:, 0] = 100.0
     return told
 
 
-def rules_of(run: Run, task: Task, results: Path) -> Rules | None:
+class Lying:
+    """A channel on which some peers send something else than their logits: lie(logits, labels, purpose).
+
+    The liars are given the true labels: they may know everything.
+    """
+
+    def __init__(self, channel: answers.Channel, state: State, lies: dict[int, Callable]):
+        if state.ranks.size > 1:
+            raise ValueError("lies must be empty with several ranks: liars are simulated in one process")
+        self.channel, self.state, self.lies = channel, state, lies
+        self.open, self.bytes = channel.open, channel.bytes
+
+    def hear(self, k: int, n: int, purpose: int) -> Answers:
+        heard, lie, labels = self.channel.hear(k, n, purpose), self.lies.get(k), self.state.everyone[n].labels
+        if lie is None:
+            return heard
+        return lambda inputs, rows: lie(heard(inputs, rows).clone(), labels[rows], purpose)
+
+
+def refusing(silent, forced_only) -> Callable:
+    """The paper's sharing rule, with peers who never answer, or only when everybody must."""
+
+    def share(reputation, round_index, period, rng):
+        shares = sharing.draw_shares(reputation, round_index, period, rng)
+        shares[[*silent, *(forced_only if round_index % period else ())]] = False
+        return shares
+
+    return share
+
+
+def rules_of(run: Run, parties: list[Party], results: Path) -> Rules | None:
     """What a run puts in the place of the paper's rules; None where it keeps them."""
-    if run.control is None and not run.lies:
+    refused = [*run.silent, *run.forced_only]
+    if refused and (run.method != "cycle" or max(refused) >= run.n or min(refused) < 0):
+        raise ValueError(f"silent and forced_only must be below n = {run.n}, and the method cycle, got {refused}")
+    changes = {}
+    if refused:
+        changes["share"] = refusing(run.silent, run.forced_only)
+    if run.lies:
+        changes["channel"] = lambda state, options: Lying(answers.channel(state, options), state, run.lies)
+    if run.control is None and not changes:
         return None
-    return replace(run.control(run, task, results) if run.control else Rules(), says=run.lies)
+    return replace(run.control(run, parties, results) if run.control else Rules(), **changes)
+
+
+@method("echo", local_start=True)
+def echo(state: State, options: Options, rules: Rules) -> Iterator[Round]:
+    """Nobody collaborates; everybody is taught by itself as it was at the start of the round."""
+
+    def teacher(party):
+        former = copy.deepcopy(party.model).eval()
+        return lambda inputs, rows: answer(former, inputs)
+
+    return _taught_alone(state, options, teacher)
+
+
+@method("blank", local_start=True)
+def blank(state: State, options: Options, rules: Rules) -> Iterator[Round]:
+    """Nobody collaborates; everybody is taught by a peer that knows nothing and calls all classes equal."""
+    return _taught_alone(state, options, lambda _: lambda inputs, rows: inputs.new_zeros(len(inputs), state.classes))
+
+
+def _taught_alone(state: State, options: Options, teacher: Callable) -> Iterator[Round]:
+    """Local epochs, then rounds in which the answers of one teacher count as much as VPDL's of all peers together."""
+    yield from alone(state, options, options.local_epochs)
+    weight = torch.full((1,), options.lambda_0, dtype=torch.float64, device=state.device)
+    while state.epoch < options.epochs:
+        taught = [(party, Heard([teacher(party)], weight)) for party in state.participants]
+        losses = [learn(party, state.epoch, options, heard) for party, heard in taught]
+        state.epoch += 1
+        yield Round(state.epoch - 1 - options.local_epochs, state.participants, torch.stack(losses), state.ledger)

@@ -154,21 +154,3 @@ def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: in
 
 def parameter_count(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
-
-
-def mixed_tensors(model: nn.Module, buffers: bool = True) -> list[torch.Tensor]:
-    """What is averaged of models: all parameters and, unless they stay local, BatchNorm's means and variances."""
-    running = [buffer for buffer in model.buffers() if buffer.is_floating_point()] if buffers else []
-    return [*model.parameters(), *running]
-
-
-def vector(tensors) -> torch.Tensor:
-    """All numbers in one row, detached."""
-    return torch.cat([tensor.detach().flatten() for tensor in tensors])
-
-
-@torch.no_grad()
-def assign(tensors, values) -> None:
-    """Write values into tensors of the same numbers of elements, in place."""
-    for tensor, value in zip(tensors, values, strict=True):
-        tensor.copy_(value.view_as(tensor))

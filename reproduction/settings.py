@@ -8,10 +8,12 @@ import numpy as np
 import torch
 
 from cycle import partition
-from cycle.methods import METHODS
+from cycle.methods import method_of
 from cycle.options import Options
-from cycle.participants import Task
-from reproduction.data.datasets import Dataset
+from cycle.party import Party
+from cycle.streams import START, stream
+from reproduction import models
+from reproduction.data.datasets import Dataset, Pixels
 
 ALONE_TOO = (  # options that change training alone: where a variant has its own run alone, they hold there too
     "lr", "lr_every", "decay_from", "warmup", "clip_norm", "common_start", "own_temperature",
@@ -38,8 +40,10 @@ class Run:
     flips: dict[int, float] = field(default_factory=dict)  # participant: rate of flipped labels
     variant: str = ""  # what sets this run apart within its experiment, for its file name
     alone_as: str = ""  # the variant in which the same participants trained alone, if that changed too
-    control: Callable | None = None  # (run, task, results) -> rules in the place of the paper's
-    lies: dict[int, Callable] = field(default_factory=dict)  # hostile participant: logits -> what it answers
+    silent: tuple[int, ...] = ()  # participants who never answer anybody, not even when forced
+    forced_only: tuple[int, ...] = ()  # participants who answer at calibrations only
+    control: Callable | None = None  # (run, parties, results) -> rules in the place of the paper's
+    lies: dict[int, Callable] = field(default_factory=dict)  # hostile participant: what it makes of its answers
     judged_on: str = "test"  # or "held-out": training images that no recorded run learns from
 
     @property
@@ -72,7 +76,8 @@ class Run:
         plain = replace(profile.options, **profile.changes.get(self.model, {}) | own)
         if self.alone_as:
             plain = replace(plain, rounds=self.options.epochs - plain.local_epochs)
-        return replace(self, method="standalone", variant=self.alone_as, flips={}, options=plain, control=None, lies={})
+        honest = {"flips": {}, "silent": (), "forced_only": (), "control": None, "lies": {}}
+        return replace(self, method="standalone", variant=self.alone_as, options=plain, **honest)
 
 
 @dataclass(frozen=True)
@@ -164,27 +169,32 @@ def judged(run: Run, dataset: Dataset) -> Dataset:
     return replace(dataset, test_images=dataset.train_images[rows], test_labels=dataset.train_labels[rows])
 
 
-def task_of(run: Run, dataset: Dataset) -> Task:
-    """The participants of a run: its images, its split, its flipped labels.
+def parties_of(run: Run, dataset: Dataset) -> list[Party]:
+    """The participants of a run: its images, its split, its flipped labels, each with a model of its own.
 
     All who flip do so at the same places of their parts if these are equally large; what is flipped at a low rate is
     flipped at a higher one too.
     """
-    labels = dataset.train_labels.cpu().numpy()
-    centers = dataset.centers
+    labels, centers = dataset.train_labels.cpu().numpy(), dataset.centers
     strata = labels if centers is None else labels + dataset.num_classes * centers
     chosen = partition.stratified_subset(strata, run.images or labels.size, run.seed)
     centers = None if centers is None else centers[chosen]
     parts = [chosen[part] for part in partition_of(run.split, labels[chosen], run.n, run.seed, centers)]
-    flipped = {
-        n: partition.flip_labels(labels[parts[n]], rate, dataset.num_classes, run.seed) for n, rate in run.flips.items()
-    }
-    return Task(dataset, parts, run.model, run.seed, run.width, flipped)
+    prepare, test, parties = Pixels(dataset), (dataset.test_images, dataset.test_labels), []
+    for n, part in enumerate(parts):
+        own, rows = dataset.train_labels[part], torch.from_numpy(part)
+        if n in run.flips:
+            flipped = partition.flip_labels(labels[part], run.flips[n], dataset.num_classes, run.seed)
+            own = torch.from_numpy(flipped)
+        with stream(torch.device("cpu"), run.seed, START, n):
+            model = models.build(run.model, dataset.in_shape, dataset.num_classes, run.width)
+        parties.append(Party(model, (dataset.train_images[rows], own), test=test, prepare=prepare))
+    return parties
 
 
 def with_privacy(run: Run, privacy: str) -> Run:
     """The same run with its answers in clear or encrypted; methods without answers stay as they are."""
-    if not METHODS[run.method].private:
+    if not method_of(run.method).answers:
         return run
     parts = [part for part in run.variant.split("+") if part not in ("", "fhe")]
     if privacy == "fhe":

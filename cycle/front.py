@@ -1,0 +1,205 @@
+"""The front door: train parties together, keep what happened, compare with the same parties alone, save and load."""
+
+import copy
+import hashlib
+import json
+import logging
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from tqdm.auto import tqdm
+
+from cycle import metrics, store
+from cycle.files import write_atomically
+from cycle.options import Options
+from cycle.party import Party, accuracy
+from cycle.play import _known, begin, play
+from cycle.rules import Rules
+from cycle.samples import samples
+from cycle.state import Round, State
+
+log = logging.getLogger("cycle")
+
+EXPLODED = 2.0  # an own loss this many times that of guessing means that training has collapsed
+
+
+class Collapse(UserWarning):
+    """Collaboration harms a party more than it can help."""
+
+
+@dataclass
+class Result:
+    """What came of a run; the models are in `parties`."""
+
+    parties: list[Party]
+    method: str
+    options: Options
+    seed: int
+    history: list[dict] = field(default_factory=list)  # one row a round: losses, accuracies, who was refused
+    reputation: np.ndarray | None = None  # [scorer, scored], last calibration
+    shares: np.ndarray | None = None  # messages by [sender, receiver]
+    messages: int = 0
+    bytes: int = 0
+    starts: list[dict] = field(default_factory=list, repr=False)  # the weights before the first epoch
+    test: tuple | None = field(default=None, repr=False)
+    alone: list[float] | None = None  # accuracies of the same parties alone, once `report` has trained them
+
+    @property
+    def accuracy(self) -> list[float] | None:
+        """Percent, of each party, at the end."""
+        return self.history[-1]["accuracy"] if self.history else None
+
+    def report(self) -> metrics.FairnessReport:
+        """Against the same parties alone with the same seed and epochs: trained once, on demand."""
+        if self.accuracy is None:
+            raise ValueError("test must be given to run, or to every party, before there can be a report")
+        if self.alone is None:
+            log.warning("report: training the same %d parties alone, once", len(self.parties))
+            twins = [_twin(party, weights) for party, weights in zip(self.parties, self.starts, strict=True)]
+            alone = run(twins, "standalone", self.options, seed=self.seed, test=self.test, progress=False)
+            self.alone = alone.accuracy
+        return metrics.fairness_report(self.alone, self.accuracy)
+
+    def save(self, directory) -> Path:
+        """record.json, and a file of weights a party."""
+        place = Path(directory)
+        for party in self.parties:
+            store.save(place / f"party-{party.index + 1}.pt", dict(party.model.state_dict()))
+        text = json.dumps(self._record(), indent=1)
+        write_atomically(place / "record.json", lambda file: file.write(text.encode()))
+        return place
+
+    def _record(self) -> dict:
+        matrices = {name: None if (m := getattr(self, name)) is None else m.tolist() for name in ("reputation", "shares")}
+        plain = {name: getattr(self, name) for name in ("method", "seed", "history", "messages", "bytes", "alone")}
+        return {"options": asdict(self.options), "names": [str(p) for p in self.parties], **plain, **matrices}
+
+
+def load(directory, models: list[nn.Module]) -> dict:
+    """The record of a saved result, its weights filled into modules of yours, one a party, in order."""
+    place = Path(directory)
+    try:
+        record = json.loads((place / "record.json").read_text(encoding="utf-8"))
+        names = record["names"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"directory must hold a saved result, {place} does not ({error})") from None
+    if len(models) != len(names):
+        raise ValueError(f"models must be one for each of {len(names)} parties, got {len(models)}")
+    for n, model in enumerate(models):
+        weights = store.load(place / f"party-{n + 1}.pt")
+        try:
+            model.load_state_dict(weights)
+        except (RuntimeError, AttributeError) as error:
+            raise ValueError(f"models: that of {names[n]} has another architecture ({error})") from None
+    return record
+
+
+def run(
+    parties: list[Party],
+    method: str | Callable = "cycle",
+    options: Options | None = None,
+    *,
+    seed: int = 0,
+    test=None,
+    device: str | torch.device = "auto",
+    callback: Callable[[Round], None] | None = None,
+    resume=None,
+    progress: bool = True,
+    **rules: Callable,
+) -> Result:
+    """Train the parties together, in place; a second run goes on from where their models are.
+
+    `options=None` is `Options.recommended()`, `Options()` the paper's setting. `test`: a common test set, else each
+    party's own, else none. `resume`: a directory; the same call then goes on where it was cut. `rules`: your own score,
+    weigh, share or count (see `Rules`). `callback` is given each `Round`.
+
+    How large `lambda_0` should be: what counts is lambda_0 / T^2, the pull of all peers beside the own loss. Small
+    groups collapse where it is above 1; where a `Collapse` is warned of, divide lambda_0 by ten.
+    """
+    options = Options.recommended() if options is None else options
+    given = Rules(**_known(rules)) if rules else None
+    test = None if test is None else samples(test, "test")
+    starts = [copy.deepcopy(party.model.state_dict()) for party in parties if isinstance(party, Party)]
+    state = begin(parties, method, options, seed, device)
+    name = method if isinstance(method, str) else method.__name__
+    result = Result(state.everyone, name, options, seed, starts=starts, test=test)
+    checkpoints = resume and store.Checkpoints(
+        Path(resume) / name, _key(state, name, options), state.ranks, options.local_epochs
+    )
+    if checkpoints and (saved := checkpoints.load()):
+        state.restore(*[part["state"] for part in saved])
+        result.history = saved[0]["log"]["history"]
+    with tqdm(total=options.epochs, initial=state.epoch, desc=name, disable=not progress) as bar:
+        for done in play(state, method, options, given):
+            result.history.append(_row(done, test))
+            _warn(state, result.history)
+            if done.reputation is not None:
+                result.reputation = done.reputation
+            if callback:
+                callback(done)
+            if checkpoints:
+                checkpoints.save(state, {"history": result.history})
+            bar.set_postfix_str(" ".join(f"{value:.0f}" for value in result.accuracy or ()), refresh=False)
+            bar.update()
+    if checkpoints:
+        checkpoints.remove()
+    result.shares, result.messages = state.ledger.matrix(), state.ledger.sent
+    result.bytes = int(state.ledger.matrix(bytes=True).sum())
+    return result
+
+
+def _row(done: Round, test) -> dict:
+    """What is remembered of a round."""
+    models = next(iter(done.models.values()))
+    sets = [party.test if test is None else test for party in done.participants]
+    accuracies = None
+    if all(one is not None for one in sets):
+        accuracies = [
+            accuracy(model, inputs.to(party.device), labels.to(party.device), party.prepare)
+            for model, party, (inputs, labels) in zip(models, done.participants, sets, strict=True)
+        ]
+    refused = {f"{sender} to {receiver}": why for (sender, receiver), why in done.refused.items()}
+    return {"round": done.index, "losses": done.losses.tolist(), "accuracy": accuracies, "refused": refused}
+
+
+def _warn(state: State, history: list[dict]) -> None:
+    """By name, once it happens: an own loss that explodes, an accuracy below half of what it was alone."""
+    guessing, row = float(np.log(max(2, state.classes))), history[-1]
+    alone = next((one["accuracy"] for one in reversed(history) if one["round"] < 0), None)
+    for position, party in enumerate(state.participants):
+        loss, said = row["losses"][position][0], None
+        if not np.isfinite(loss) or loss > EXPLODED * guessing:
+            said = f"its own loss is {loss:.1f}, that of guessing {guessing:.1f}"
+        elif row["round"] >= 0 and alone and row["accuracy"] and row["accuracy"][position] < alone[position] / 2:
+            said = f"its accuracy fell from {alone[position]:.0f} % alone to {row['accuracy'][position]:.0f} %"
+        if said:
+            advice = "try a tenth of lambda_0, or a smaller lr (see `cycle.run`)"
+            warnings.warn(f"round {row['round']}: {party} collapses: {said}; {advice}", Collapse, stacklevel=3)
+
+
+def _twin(party: Party, weights: dict) -> Party:
+    """The same party before its first epoch, with weights and an optimiser of its own."""
+    model, optimizer = copy.deepcopy((party.model, party.wanted_optimizer))
+    model.load_state_dict(weights)
+    if isinstance(optimizer, torch.optim.Optimizer):
+        optimizer.state.clear()
+    data = (party.inputs, party.labels)
+    return Party(
+        model, data, test=party.test, optimizer=optimizer, prepare=party.prepare, loss=party.loss, name=party.name
+    )
+
+
+def _key(state: State, method: str, options: Options) -> str:
+    """Names what the numbers of a run depend on, as far as it can be seen."""
+    seen = hashlib.sha256()
+    for party in state.everyone:
+        for tensor in (party.inputs, party.labels, *party.model.state_dict().values()):
+            seen.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
+            seen.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.dim() else b"")
+    settings = [method, asdict(options), state.seed, torch.__version__, state.device.type, seen.hexdigest()]
+    return json.dumps(settings)

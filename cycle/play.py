@@ -1,0 +1,75 @@
+"""From parties to rounds: the front door's generator."""
+
+from collections.abc import Callable, Iterator
+
+import torch
+
+from cycle.methods import Method, method_of
+from cycle.options import Options
+from cycle.party import Party
+from cycle.rules import Rules
+from cycle.state import Round, State, start
+
+
+def rounds(
+    parties: list[Party],
+    method: str | Callable = "cycle",
+    options: Options | None = None,
+    *,
+    seed: int = 0,
+    device: str | torch.device = "auto",
+    **rules: Callable,
+) -> Iterator[Round]:
+    """The rounds of a method, one at a time: look inside, stop, plug in a logger.
+
+    `rules` are the functions of `Rules` by name (score, weigh, share, count), the paper's where nothing is said.
+    Parties are trained in place, their data never changed.
+
+        for done in cycle.rounds(parties, "cycle", options):
+            print(done.index, done.reputation)
+    """
+    options = Options.recommended() if options is None else options
+    state = begin(parties, method, options, seed, device)
+    return play(state, method, options, Rules(**_known(rules)) if rules else None)
+
+
+def begin(parties, method, options: Options, seed: int = 0, device="auto") -> State:
+    """Everybody checked and in place."""
+    parties = list(parties)
+    wrong = [type(party).__name__ for party in parties if not isinstance(party, Party)]
+    if wrong:
+        raise ValueError(f"parties must be a list of cycle.Party, got {wrong[0]}")
+    if not isinstance(options, Options):
+        raise ValueError(f"options must be cycle.Options(...), got {type(options).__name__}")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise ValueError(f"seed must be 0, 1, 2, ..., got {seed!r}")
+    return start(parties, options, seed, device_of(device), method_of(method).common_start)
+
+
+def play(state: State, method: str | Callable, options: Options, rules: Rules | None = None) -> Iterator[Round]:
+    """The rounds of a method from a state."""
+    chosen: Method = method_of(method)
+    if options.privacy != "plain" and not chosen.answers:
+        raise ValueError(f"privacy must be plain for {method}, whose messages travel in clear, got {options.privacy!r}")
+    if rules is not None and not chosen.answers:
+        raise ValueError(f"rules must not be given for {method}, which exchanges no answers")
+    return chosen.generator(state, options, rules or Rules())
+
+
+def device_of(asked: str | torch.device) -> torch.device:
+    """`auto` is CUDA where there is one."""
+    if asked == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(asked)
+        torch.empty(1, device=device)
+    except Exception as error:  # each kind of device has its own way to say that it is not there
+        raise ValueError(f"device must be 'auto' or one of this machine, got {asked!r} ({error})") from None
+    return device
+
+
+def _known(rules: dict) -> dict:
+    unknown = set(rules) - set(Rules.__dataclass_fields__)
+    if unknown:
+        raise ValueError(f"rules must be among {', '.join(Rules.__dataclass_fields__)}, got {', '.join(sorted(unknown))}")
+    return rules

@@ -1,0 +1,166 @@
+"""Running, resuming and recording: one JSON a run, written once, whole, with where it came from."""
+
+import hashlib
+import json
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import torch
+from tqdm.auto import tqdm
+
+from cycle import options, partition, party, samples, state, store, streams
+from cycle.files import write_atomically
+from cycle.methods import method_of
+from cycle.party import accuracy
+from cycle.play import begin, device_of, play
+from cycle.ranks import Ranks
+from cycle.state import Round, State
+from reproduction import baselines, controls, models, settings  # noqa: F401 (baselines: registers its methods)
+from reproduction.data import datasets
+from reproduction.provenance import command_of, provenance
+from reproduction.records import OF_A_RUN, RESULTS, accuracy_alone, checked, load
+from reproduction.settings import PROFILES, Run, judged, parties_of
+
+COLLABORATION = {  # options that the local epochs do not depend on
+    "rounds", "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
+    "epochs_per_round", "bound", "privacy", "topology", "beta", "local_steps", "link_rule", "alignment", "self_loops",
+    "mix_buffers", "participation",
+}  # fmt: skip
+OF_THE_ROUNDS = ("method", "variant", "alone_as", "control", "lies", "silent", "forced_only", "judged_on")
+LAYOUT = 2  # of what is saved: one more whenever `State.save` or the log changes
+
+
+def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, progress: bool = True) -> dict:
+    """The record of a run: read where it exists, else resumed or run, and written.
+
+    With several ranks all call this; `results` is a directory that all of them see.
+    """
+    path, ranks = results / run.path, Ranks.of(run.n)
+    recorded = ranks.broadcast(load(path) if ranks.first and path.exists() else None)
+    if recorded is not None:
+        return checked(recorded, run, path)
+    device = device_of(device or "auto")
+    dataset = judged(run, datasets.load(run.dataset, device))
+    parties = parties_of(run, dataset)
+    rules = controls.rules_of(run, parties, results)
+    state = begin(parties, run.method, run.options, run.seed, device)
+
+    checkpoints = checkpoints_of(run, dataset, ranks, results)
+    origin = provenance(command_of(run, experiment), device, ranks.size)
+    log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "refused": {}, "provenance": origin}
+    log["start"] = models.starting_weights(run.model)
+    saved = checkpoints.load()
+    if saved:
+        state.restore(*[part["state"] for part in saved])
+        before = saved[0]["log"]["provenance"]
+        earlier = [*before.pop("earlier", []), before | {"epochs": state.epoch}]
+        log = saved[0]["log"] | {"provenance": origin | {"earlier": earlier}}
+
+    quiet = 1.0 if sys.stderr.isatty() else 60.0
+    hidden, name = not (progress and ranks.first), run.path.removesuffix(".json")
+    bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=hidden, mininterval=quiet)
+    began = time.perf_counter() - log["seconds"]
+    for done in play(state, run.method, run.options, rules):
+        tested = state.epoch % PROFILES[run.profile].test_every == 0 or state.epoch == run.options.epochs
+        measured = ranks.gather(_measured(done, dataset, tested)) if tested or done.scored or done.refused else None
+        if measured:
+            accuracies = _enter(log, run, done, measured, tested)
+            bar.set_postfix_str("accuracy " + " ".join(f"{value:.1f}" for value in accuracies), refresh=False)
+        log["seconds"] = time.perf_counter() - began
+        checkpoints.save(state, log)
+        bar.update()
+    bar.close()
+    if state.epoch != run.options.epochs:
+        raise ValueError(f"method {run.method} must yield {run.options.epochs} rounds and count them in state.epoch")
+
+    entries = ranks.gather({state.participants[0].index: state.ledger.entries})
+    if ranks.first:
+        state.ledger.entries = [tuple(entry) for part in entries.values() for entry in part]
+        text = json.dumps(_record(run, experiment, state, dataset, log, results), indent=1, allow_nan=False)
+        write_atomically(path, lambda file: file.write(text.encode()))
+    checkpoints.remove()
+    return ranks.broadcast(json.loads(path.read_text()) if ranks.first else None)
+
+
+def checkpoints_of(run: Run, dataset, ranks: Ranks, results: Path) -> store.Checkpoints:
+    """Of one run, in a directory that all of its ranks see."""
+    device, place = dataset.train_images.device, results / ".checkpoints"
+    kind = {"data": dataset.hash, "torch": torch.__version__, "device": device.type, "layout": LAYOUT}
+    key = json.dumps(run.settings() | kind, sort_keys=True)
+    shared = place / f"warmup-{warmup_key(run, kind)}.pt" if method_of(run.method).local_start else None
+    return store.Checkpoints(place / run.path, key, ranks, run.options.local_epochs, shared)
+
+
+def warmup_key(run: Run, kind: dict) -> str:
+    """Names what the local epochs depend on, code included: runs that share it on a machine share them bit for bit."""
+    own = run.settings()
+    own["options"] = {name: value for name, value in own["options"].items() if name not in COLLABORATION}
+    own |= kind | dict.fromkeys(OF_THE_ROUNDS)
+    own |= {"threads": torch.get_num_threads(), "instructions": torch.backends.cpu.get_cpu_capability()}
+    modules = (datasets, models, options, partition, party, samples, settings, state, streams)
+    code = [Path(module.__file__).read_text() for module in modules]
+    return hashlib.sha256("".join([json.dumps(own, sort_keys=True), *code]).encode()).hexdigest()[:16]
+
+
+def _measured(done: Round, dataset, tested: bool) -> dict[int, dict]:
+    """For the record, of each participant here: accuracy by evaluation point, losses, its row of the reputation."""
+    found = {}
+    for row, party in enumerate(done.participants):
+        one = {"losses": done.losses[row].tolist()}
+        one["refused"] = [sender for sender, receiver in done.refused if receiver == party.index]
+        if tested:
+            test = dataset.test_images, dataset.test_labels, party.prepare, dataset.balanced
+            one["accuracy"] = {point: accuracy(models[row], *test) for point, models in done.models.items()}
+        if done.scored:
+            one["reputation"] = done.reputation[party.index].tolist()
+        found[party.index] = one
+    return found
+
+
+def _enter(log: dict, run: Run, done: Round, measured: dict[int, dict], tested: bool) -> list[float]:
+    """Book what was measured of a round; the accuracies, where they were."""
+    values, first = list(measured.values()), []
+    for receiver, one in measured.items():
+        for sender in one["refused"]:
+            pair = f"{sender} to {receiver}"
+            log["refused"][pair] = log["refused"].get(pair, 0) + 1
+    if tested:
+        diverged = [f"P{n + 1}" for n, one in measured.items() if not np.isfinite(one["losses"]).all()]
+        if diverged:
+            raise FloatingPointError(
+                f"{run.path}: the loss of {', '.join(diverged)} is not finite; lr {run.options.lr} may be too large"
+            )
+        points = {point: [one["accuracy"][point] for one in values] for point in values[0]["accuracy"]}
+        first = next(iter(points.values()))
+        more = {"points": points} if len(points) > 1 else {}
+        log["curve"].append({"round": done.index, "accuracy": first, **more})
+        log["losses"].append({"round": done.index, "losses": [one["losses"] for one in values]})
+    if done.scored:
+        log["reputation"].append({"round": done.index, "matrix": [one["reputation"] for one in values]})
+    return first
+
+
+def _record(run: Run, experiment: str, state: State, dataset, log: dict, results: Path) -> dict:
+    final, of_the_run = log["curve"][-1]["accuracy"], run.settings()
+    named = ("profile", "dataset", "model", "width", "method", "variant", "split", "n", "seed")
+    logged = ("start", "reputation", "curve", "losses", "refused", "provenance")
+    return {
+        "experiment": experiment,
+        **{name: of_the_run[name] for name in named},
+        "rounds": run.options.rounds,
+        "epochs": run.options.epochs,
+        "images": sum(state.sizes) if run.split != "natural-pooled" else max(state.sizes),
+        "sizes": state.sizes,
+        "accuracy": final,
+        "standalone": accuracy_alone(run, final, results),
+        "messages": {"sent": state.ledger.sent, "possible": state.ledger.possible},
+        "bytes": int(state.ledger.matrix(bytes=True).sum()),
+        "shares": state.ledger.matrix().tolist(),
+        "seconds": round(log["seconds"], 1),
+        "options": asdict(run.options) | {name: of_the_run[name] for name in OF_A_RUN},
+        "data_hash": dataset.hash,
+        **{name: log[name] for name in logged},
+    }
