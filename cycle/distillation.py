@@ -58,15 +58,17 @@ def weighted_kl(student_logits, peer_target, weight, temperature: float = 5.0) -
     return (log_p.exp() * (weight * log_p - peer_target)).sum(dim=1).mean()
 
 
-def target(answers: torch.Tensor, weights: torch.Tensor, counts, temperature: float = 5.0):
-    """sum_k lambda_k log sigma_T(z_k) and sum_k lambda_k of answers [peer, sample, class], for `weighted_kl`.
+def target(answers: torch.Tensor, weights: torch.Tensor, counts=None, temperature: float = 5.0):
+    """sum_k lambda_k log sigma_T(z_k) and sum_k lambda_k, for `weighted_kl`, and which peers are usable.
 
-    `weights` [peer] in float64, `counts` a number or [peer, sample]. A peer any of whose answers is not finite does not
-    count; the third value says which peers do.
+    `answers` [peer, sample, class], `weights` [peer] in float64, `counts` [peer, sample] how far each answer counts
+    (None: all alike). A peer any of whose answers is not finite does not count.
     """
     log_q = F.log_softmax(answers / temperature, dim=2)
-    usable = log_q.sum(dim=(1, 2)).isfinite()
-    each = usable[:, None]
-    weight = torch.where(each, weights[:, None] * counts, 0.0)  # [peer, sample or 1]
-    log_q = torch.where(each[:, :, None], log_q, 0.0)
-    return (weight.to(log_q.dtype)[:, :, None] * log_q).sum(dim=0), weight.sum(dim=0).to(log_q.dtype)[:, None], usable
+    usable = log_q.sum(dim=(1, 2)) > -torch.inf
+    log_q = log_q.nan_to_num()  # of peers whose weight is zero now
+    weights = weights * usable
+    if counts is None:
+        return (weights.to(log_q.dtype).view(-1, 1, 1) * log_q).sum(dim=0), weights.sum(), usable
+    each = (weights[:, None] * counts)[:, :, None].to(log_q.dtype)
+    return (each * log_q).sum(dim=0), each.sum(dim=0), usable

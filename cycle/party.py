@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 import torch.nn.functional as F
@@ -116,7 +116,7 @@ class Heard:
     weights: torch.Tensor  # lambda_0 * lambda_(n,k) of each peer, float64
     bound: float | None = None  # centred logits are clipped to it
     count: Callable | None = None  # (centred logits [peer, sample, class], labels) -> [peer, sample]; None: all ones
-    refused: torch.Tensor | None = None  # by peer: minibatches whose answer was not usable
+    usable: list[torch.Tensor] = field(default_factory=list)  # a minibatch an entry: whose answers could be used
 
     def loss(self, logits, inputs, rows, labels, temperature) -> torch.Tensor:
         """sum_k weight_k KL(student || peer_k), all peers stacked and weighed at once."""
@@ -124,9 +124,9 @@ class Heard:
         if self.count or self.bound:
             received = received - received.mean(dim=2, keepdim=True)
             received = received.clamp(-self.bound, self.bound) if self.bound else received
-        counts = self.count(received, labels) if self.count else 1.0
+        counts = self.count(received, labels) if self.count else None
         target, weight, usable = distillation.target(received, self.weights, counts, temperature)
-        self.refused = ~usable if self.refused is None else self.refused + ~usable
+        self.usable.append(usable)
         return distillation.weighted_kl(logits, target, weight, temperature)
 
 
@@ -147,24 +147,30 @@ def learn(party: Party, epoch: int, options: Options, heard: Heard | None = None
         group["lr"] = group["initial_lr"] * options.decay(epoch)
     own, seed = (None, party.seed) if part is None else part
     size = party.size if own is None else len(own)
-    losses = torch.zeros(2, device=party.device)
+    losses, parts, one = [], [], torch.ones((), device=party.device)
     with stream(party.device, seed, TRAIN, party.index, epoch):
         order = torch.randperm(size, device=party.device)
-        for rows in (order if own is None else own[order]).split(options.batch_size):
-            inputs, labels = party.prepare(party.inputs[rows], options.augment), party.labels[rows]
+        order = order if own is None else own[order]
+        batches = order.split(options.batch_size), party.labels[order].split(options.batch_size)
+        for rows, labels in zip(*batches, strict=True):
+            inputs = party.prepare(party.inputs[rows], options.augment)
             logits = model(inputs)
-            loss = own_loss = party.loss(logits / options.own_temperature, labels)
+            terms = [party.loss(_tempered(logits, options.own_temperature), labels)]
             if heard is not None:
-                distillation_loss = heard.loss(logits, inputs, rows, labels, options.temperature)
-                loss = own_loss + distillation_loss
-                losses[1] += distillation_loss.detach() * len(rows)
+                terms.append(heard.loss(logits, inputs, rows, labels, options.temperature))
             optimizer.zero_grad()
-            loss.backward()
+            torch.autograd.backward(terms, [one] * len(terms))  # of their sum
             if options.clip_norm is not None:
                 nn.utils.clip_grad_norm_(model.parameters(), options.clip_norm)
             optimizer.step()
-            losses[0] += own_loss.detach() * len(rows)
-    return losses / size
+            losses += [term.detach() for term in terms]
+            parts.append(len(rows) / size)
+    means = torch.tensor(parts, device=party.device) @ torch.stack(losses).view(len(parts), -1)
+    return F.pad(means, (0, 2 - len(means)))
+
+
+def _tempered(logits: torch.Tensor, temperature: float) -> torch.Tensor:
+    return logits if temperature == 1 else logits / temperature
 
 
 def gradients(party: Party, epoch: int, options: Options, answers: dict[int, Answers]):
@@ -184,7 +190,7 @@ def gradients(party: Party, epoch: int, options: Options, answers: dict[int, Ans
             found = torch.autograd.grad(share * loss, parameters, retain_graph=True, materialize_grads=True)
             return vector(found)
 
-        own = own + gradient(party.loss(logits / options.own_temperature, party.labels[part]))
+        own = own + gradient(party.loss(_tempered(logits, options.own_temperature), party.labels[part]))
         for k, heard in answers.items():
             received = _logits(heard(inputs, part), logits).clone()
             others[k] = others[k] + gradient(distillation.kl(logits, received, options.temperature))

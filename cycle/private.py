@@ -20,8 +20,9 @@ def standalone(state: State, options: Options, rules: Rules) -> Iterator[Round]:
 
 def vpdl(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """Vanilla PDL: every peer always answers and counts the same: CYCle with every reputation one, for ever."""
+    yield from alone(state, options, options.local_epochs)  # which are shared with other methods
     state.reputation = np.ones((state.n, state.n)) - np.eye(state.n)
-    return _rounds(state, options, rules, period=None)
+    yield from _rounds(state, options, rules, period=None)
 
 
 def cycle(state: State, options: Options, rules: Rules) -> Iterator[Round]:
@@ -88,7 +89,7 @@ def hears(party, weights, answers, options: Options, rules: Rules) -> Heard | No
 
 def unusable(party, peers, heard: Heard | None) -> dict[tuple[int, int], str]:
     """Whose answers to this party did not count, and how often."""
-    if heard is None or heard.refused is None or not heard.refused.any():
+    if heard is None:
         return {}
-    counted = zip(peers, heard.refused.tolist(), strict=True)
-    return {(int(k), party.index): f"logits not usable in {int(often)} batches" for k, often in counted if often}
+    often = (~torch.stack(heard.usable)).sum(dim=0).tolist()
+    return {(int(k), party.index): f"no usable logits in {n} batches" for k, n in zip(peers, often, strict=True) if n}

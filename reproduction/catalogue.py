@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from cycle.methods import method_of
 from cycle.options import Options
-from reproduction import controls, search
+from reproduction import baselines, controls, search  # noqa: F401 (baselines registers its methods)
 from reproduction.settings import PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}

@@ -83,8 +83,8 @@ def list_experiments(arguments) -> None:
 def run(arguments) -> None:
     import torch
 
-    from cycle import ranks
-    from reproduction import catalogue, overview, records, settings
+    from cycle import watch
+    from reproduction import catalogue, execute, overview, settings
 
     keep_freed_memory()
     if arguments.threads:
@@ -97,11 +97,11 @@ def run(arguments) -> None:
         selected = list({run.path: run for run in changed}.values())
     if not selected:
         raise ValueError(f"methods, splits and variants leave no run of {name} (see `list {name}`)")
-    device = ranks.join()
+    device = watch.join()
     if os.environ.get("RANK", "0") == "0":
         print(f"{name}, profile {profile}: {overview.stand_in(name, profile)}", file=sys.stderr, flush=True)
-    done = [records.execute(one, name, device=arguments.device or device) for one in selected]
-    if ranks.leave():
+    done = [execute.execute(one, name, device=arguments.device or device) for one in selected]
+    if watch.leave():
         from reproduction import outcome
 
         print(outcome.of_runs(name, profile, selected, done))

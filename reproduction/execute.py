@@ -18,17 +18,13 @@ from cycle.party import accuracy
 from cycle.play import begin, device_of, play
 from cycle.ranks import Ranks
 from cycle.state import Round, State
-from reproduction import baselines, controls, models, settings  # noqa: F401 (baselines: registers its methods)
+from reproduction import controls, models, settings
 from reproduction.data import datasets
+from reproduction.fields import load
 from reproduction.provenance import command_of, provenance
-from reproduction.records import OF_A_RUN, RESULTS, accuracy_alone, checked, load
-from reproduction.settings import PROFILES, Run, judged, parties_of
+from reproduction.records import OF_A_RUN, RESULTS, accuracy_alone, checked
+from reproduction.settings import COLLABORATION, PROFILES, Run, judged, parties_of
 
-COLLABORATION = {  # options that the local epochs do not depend on
-    "rounds", "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
-    "epochs_per_round", "bound", "privacy", "topology", "beta", "local_steps", "link_rule", "alignment", "self_loops",
-    "mix_buffers", "participation",
-}  # fmt: skip
 OF_THE_ROUNDS = ("method", "variant", "alone_as", "control", "lies", "silent", "forced_only", "judged_on")
 LAYOUT = 2  # of what is saved: one more whenever `State.save` or the log changes
 
@@ -65,7 +61,10 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     began = time.perf_counter() - log["seconds"]
     for done in play(state, run.method, run.options, rules):
         tested = state.epoch % PROFILES[run.profile].test_every == 0 or state.epoch == run.options.epochs
-        measured = ranks.gather(_measured(done, dataset, tested)) if tested or done.scored or done.refused else None
+        for sender, receiver in done.refused:
+            pair = f"P{sender + 1} to P{receiver + 1}"
+            log["refused"][pair] = log["refused"].get(pair, 0) + 1
+        measured = ranks.gather(_measured(done, dataset, tested)) if tested or done.scored else None
         if measured:
             accuracies = _enter(log, run, done, measured, tested)
             bar.set_postfix_str("accuracy " + " ".join(f"{value:.1f}" for value in accuracies), refresh=False)
@@ -76,9 +75,10 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
     if state.epoch != run.options.epochs:
         raise ValueError(f"method {run.method} must yield {run.options.epochs} rounds and count them in state.epoch")
 
-    entries = ranks.gather({state.participants[0].index: state.ledger.entries})
+    told = ranks.gather({state.participants[0].index: [state.ledger.entries, log["refused"]]})
     if ranks.first:
-        state.ledger.entries = [tuple(entry) for part in entries.values() for entry in part]
+        state.ledger.entries = [tuple(entry) for entries, _ in told.values() for entry in entries]
+        log["refused"] = {pair: count for _, refused in told.values() for pair, count in refused.items()}
         text = json.dumps(_record(run, experiment, state, dataset, log, results), indent=1, allow_nan=False)
         write_atomically(path, lambda file: file.write(text.encode()))
     checkpoints.remove()
@@ -110,7 +110,6 @@ def _measured(done: Round, dataset, tested: bool) -> dict[int, dict]:
     found = {}
     for row, party in enumerate(done.participants):
         one = {"losses": done.losses[row].tolist()}
-        one["refused"] = [sender for sender, receiver in done.refused if receiver == party.index]
         if tested:
             test = dataset.test_images, dataset.test_labels, party.prepare, dataset.balanced
             one["accuracy"] = {point: accuracy(models[row], *test) for point, models in done.models.items()}
@@ -123,10 +122,6 @@ def _measured(done: Round, dataset, tested: bool) -> dict[int, dict]:
 def _enter(log: dict, run: Run, done: Round, measured: dict[int, dict], tested: bool) -> list[float]:
     """Book what was measured of a round; the accuracies, where they were."""
     values, first = list(measured.values()), []
-    for receiver, one in measured.items():
-        for sender in one["refused"]:
-            pair = f"{sender} to {receiver}"
-            log["refused"][pair] = log["refused"].get(pair, 0) + 1
     if tested:
         diverged = [f"P{n + 1}" for n, one in measured.items() if not np.isfinite(one["losses"]).all()]
         if diverged:

@@ -77,7 +77,7 @@ def provenance(command: str, device: torch.device, ranks: int = 1) -> dict:
         "commit": commit(),
         "command": command,
         "python": platform.python_version(),
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "hardware": hardware(device) + (f", {ranks} ranks" if ranks > 1 else ""),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from IPython.display import HTML, clear_output, display
 
-from reproduction import records
+from reproduction import execute
 from reproduction.catalogue import runs_of
 from reproduction.draw import tables
 from reproduction.records import RESULTS
@@ -22,7 +22,7 @@ def fill(name: str, profile: str = "paper", seeds=(0,), results=RESULTS, show=No
     show = show or _in_place
     for done, run in enumerate(needed):
         show(tables.summary(name, profile, results), done, len(needed))
-        records.execute(run, name, results, device)
+        execute.execute(run, name, results, device)
     table = tables.summary(name, profile, results)
     show(table, len(needed), len(needed))
     return table

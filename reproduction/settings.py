@@ -15,6 +15,11 @@ from cycle.streams import START, stream
 from reproduction import models
 from reproduction.data.datasets import Dataset, Pixels
 
+COLLABORATION = {  # options that the local epochs do not depend on
+    "rounds", "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
+    "epochs_per_round", "bound", "privacy", "topology", "beta", "local_steps", "link_rule", "alignment", "self_loops",
+    "mix_buffers", "participation",
+}  # fmt: skip
 ALONE_TOO = (  # options that change training alone: where a variant has its own run alone, they hold there too
     "lr", "lr_every", "decay_from", "warmup", "clip_norm", "common_start", "own_temperature",
 )  # fmt: skip

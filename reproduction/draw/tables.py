@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cycle.methods import METHODS
+from cycle.methods import method_of
 from reproduction import paper, records
 from reproduction.catalogue import EXPERIMENTS, OPTIONS, runs_of
-from reproduction.checkpoints import COLLABORATION
+from reproduction.settings import COLLABORATION
 from reproduction.judge.compare import spread_text
 from reproduction.judge.trials import trials
 from reproduction.records import RESULTS
@@ -111,7 +111,7 @@ def _on_one_processor(run: Run, record: dict, alone: dict) -> bool:
     """
     own = OPTIONS - set(COLLABORATION)  # what local epochs depend on
     alike = all(getattr(run.options, name) == getattr(run.alone().options, name) for name in own)
-    if METHODS[run.method].local_start and alike:
+    if method_of(run.method).local_start and alike:
         together, apart = (
             {point["round"] + one["options"]["local_epochs"] + 1: point["accuracy"] for point in one["curve"]}
             for one in (record, alone)
