@@ -18,7 +18,9 @@ from cycle.streams import SCORE, TRAIN, stream
 class Channel(Protocol):
     """What carries answers. Peers answer as they were when the round was opened; what a mask withholds costs nothing."""
 
-    def open(self, t: int, epoch: int, shares: np.ndarray, scoring: bool) -> dict[tuple[int, int], str]:
+    def open(
+        self, t: int, epoch: int, shares: np.ndarray, scoring: bool
+    ) -> dict[tuple[int, int], str]:
         """A round begins; says which (sender, receiver) did not come through, and why."""
 
     def hear(self, k: int, n: int, purpose: int) -> Callable:
@@ -37,7 +39,9 @@ def channel(state: State, options: Options) -> Channel:
 
 def in_clear(state: State) -> np.ndarray:
     """Bytes of everybody's logits on all samples of a receiver."""
-    return np.broadcast_to(BYTES_PER_NUMBER * state.classes * np.array(state.sizes), (state.n, state.n))
+    return np.broadcast_to(
+        BYTES_PER_NUMBER * state.classes * np.array(state.sizes), (state.n, state.n)
+    )
 
 
 def stored(logits: torch.Tensor):
@@ -71,7 +75,12 @@ class Encrypted:
 
         if state.ranks.size > 1:
             raise ValueError("privacy must be 'plain' with several ranks")
-        self.state, self.temperature, self.peers, self.sent = state, options.temperature, frozen(state.participants), {}
+        self.state, self.temperature, self.peers, self.sent = (
+            state,
+            options.temperature,
+            frozen(state.participants),
+            {},
+        )
         inputs = [party.prepare(party.inputs, False) for party in state.participants]
         self.carrier = EncryptedChannel(inputs, self.peers[0], options.temperature)
 
@@ -92,7 +101,9 @@ class Encrypted:
 
     def bytes(self, t):
         everybody = range(self.state.n)
-        return np.array([[self.carrier.meter.bytes[k, n, t]["answer"] for n in everybody] for k in everybody])
+        return np.array(
+            [[self.carrier.meter.bytes[k, n, t]["answer"] for n in everybody] for k in everybody]
+        )
 
 
 class BetweenRanks:
@@ -101,10 +112,17 @@ class BetweenRanks:
     def __init__(self, state: State, options: Options):
         modules = [module for party in state.participants for module in party.model.modules()]
         if options.augment and any(isinstance(module, nn.Dropout) for module in modules):
-            raise ValueError("augment must be False with several ranks and a model with dropout: they share a stream")
+            raise ValueError(
+                "augment must be False with several ranks and a model with dropout: they share a stream"
+            )
         self.state, self.options, self.heard = state, options, {}
         self.samples = state.ranks.exchange(
-            {(p.index, k): p.inputs for p in state.participants for k in range(state.n) if k != p.index},
+            {
+                (p.index, k): p.inputs
+                for p in state.participants
+                for k in range(state.n)
+                if k != p.index
+            },
             lambda n, k: (state.everyone[n].inputs.shape, state.everyone[n].inputs.dtype),
             state.device,
         )
@@ -125,11 +143,18 @@ class BetweenRanks:
         """Questions go out, answers come back: all of them before anybody learns."""
         state, augmented = self.state, purpose == TRAIN and self.options.augment
         asked = {p.index: question(p, purpose, epoch, self.options) for p in state.participants}
-        count = [min(size, self.options.score_samples) if purpose == SCORE else size for size in state.sizes]
+        count = [
+            min(size, self.options.score_samples) if purpose == SCORE else size
+            for size in state.sizes
+        ]
         prepared = {n: content.shape[1:] for n, (_, content) in asked.items()} if augmented else {}
         shape = next(iter(prepared.values()), ())
         questions = state.ranks.exchange(
-            {(n, int(k)): content for n, (_, content) in asked.items() for k in shares[:, n].nonzero()[0]},
+            {
+                (n, int(k)): content
+                for n, (_, content) in asked.items()
+                for k in shares[:, n].nonzero()[0]
+            },
             lambda n, k: ((count[n], *shape), torch.float32 if augmented else torch.int64),
             state.device,
         )
@@ -158,7 +183,9 @@ class BetweenRanks:
         return torch.cat([answer(model, party.prepare(own[rows], False)) for rows in batches])
 
 
-def question(party, purpose: int, epoch: int, options: Options) -> tuple[torch.Tensor, torch.Tensor]:
+def question(
+    party, purpose: int, epoch: int, options: Options
+) -> tuple[torch.Tensor, torch.Tensor]:
     """The rows that `learn` or `score` will look at, in order, and what the peers need to know: rows or inputs."""
     with stream(party.device, party.seed, purpose, party.index, epoch):
         order = torch.randperm(party.size, device=party.device)
@@ -167,5 +194,7 @@ def question(party, purpose: int, epoch: int, options: Options) -> tuple[torch.T
             return rows, rows
         if not options.augment:
             return order, order
-        batches = [party.prepare(party.inputs[rows], True) for rows in order.split(options.batch_size)]
+        batches = [
+            party.prepare(party.inputs[rows], True) for rows in order.split(options.batch_size)
+        ]
         return order, torch.cat(batches)

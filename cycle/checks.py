@@ -8,7 +8,9 @@ LARGEST = 1e100  # in size: sums and squares of it are still numbers
 NAMES_TOO = "biuUS"  # kinds of labels, where classes may have names
 
 
-def check_numbers(x, name: str, ndim=None, least=-LARGEST, most=LARGEST, size=1, like=None, finite=True) -> None:
+def check_numbers(
+    x, name: str, ndim=None, least=-LARGEST, most=LARGEST, size=1, like=None, finite=True
+) -> None:
     """Numbers from least to most: an array, a tensor on the CPU, or nested lists of them.
 
     Where they need not be `finite`, any will do.

@@ -10,15 +10,28 @@ def check_logits(temperature, **logits):
     """Shapes and types only: looking at values would make a GPU wait in every training step. NaN in, NaN out."""
     check_number(temperature, "temperature", above=0)
     for name, values in logits.items():
-        if not (torch.is_tensor(values) and values.is_floating_point() and values.ndim == 2 and values.numel()):
-            raise ValueError(f"{name} must be a floating-point tensor, batch x classes, got {_shape(values)}")
+        if not (
+            torch.is_tensor(values)
+            and values.is_floating_point()
+            and values.ndim == 2
+            and values.numel()
+        ):
+            raise ValueError(
+                f"{name} must be a floating-point tensor, batch x classes, got {_shape(values)}"
+            )
     (first, one), (second, other) = logits.items()
     if one.shape != other.shape:
-        raise ValueError(f"{first} and {second} must have equal shapes, got {_shape(one)} and {_shape(other)}")
+        raise ValueError(
+            f"{first} and {second} must have equal shapes, got {_shape(one)} and {_shape(other)}"
+        )
 
 
 def _shape(values):
-    return f"{values.dtype} {tuple(values.shape)}" if torch.is_tensor(values) else type(values).__name__
+    return (
+        f"{values.dtype} {tuple(values.shape)}"
+        if torch.is_tensor(values)
+        else type(values).__name__
+    )
 
 
 def _tempered(student_logits, peer_logits, temperature):
@@ -26,13 +39,17 @@ def _tempered(student_logits, peer_logits, temperature):
     return F.log_softmax(student_logits / temperature, dim=1), peer_logits / temperature
 
 
-def kl(student_logits: torch.Tensor, peer_logits: torch.Tensor, temperature: float = 5.0) -> torch.Tensor:
+def kl(
+    student_logits: torch.Tensor, peer_logits: torch.Tensor, temperature: float = 5.0
+) -> torch.Tensor:
     """DL_(n,k) = KL(sigma_T(z_n) || sigma_T(z_k)), student first, mean over the batch."""
     log_p, scaled = _tempered(student_logits, peer_logits, temperature)
     return (log_p.exp() * (log_p - F.log_softmax(scaled, dim=1))).sum(dim=1).mean()
 
 
-def approximate_kl(student_logits: torch.Tensor, peer_logits: torch.Tensor, temperature: float = 5.0) -> torch.Tensor:
+def approximate_kl(
+    student_logits: torch.Tensor, peer_logits: torch.Tensor, temperature: float = 5.0
+) -> torch.Tensor:
     """CaPriDe's p log p - p z_k / T: the KL without logsumexp(z_k / T), constant in the student, so same gradient."""
     log_p, scaled = _tempered(student_logits, peer_logits, temperature)
     return (log_p.exp() * (log_p - scaled)).sum(dim=1).mean()
@@ -43,7 +60,9 @@ def check_weight(weight, logits) -> None:
     if not torch.is_tensor(weight):
         check_number(weight, "weight", least=0)
     elif weight.shape not in ((), (1, 1), (len(logits), 1)):
-        raise ValueError(f"weight must be a number, or {len(logits)} x 1 for the batch, got {_shape(weight)}")
+        raise ValueError(
+            f"weight must be a number, or {len(logits)} x 1 for the batch, got {_shape(weight)}"
+        )
 
 
 def weighted_kl(student_logits, peer_target, weight, temperature: float = 5.0) -> torch.Tensor:

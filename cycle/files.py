@@ -13,7 +13,9 @@ from pathlib import Path
 
 # Half-done files are hidden and named .NAME@MACHINE.PROCESS.RANDOM.partial, since machines may share a volume.
 OWNED = re.compile(r"\..+@(?P<machine>.*)\.(?P<process>\d+)\.[0-9a-f]{8}\.partial")
-ABANDONED = 24 * 3600  # seconds without a byte after which nobody is still writing, whatever its name says
+ABANDONED = (
+    24 * 3600
+)  # seconds without a byte after which nobody is still writing, whatever its name says
 
 CURES = {
     "free some space there and repeat": (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
@@ -27,7 +29,9 @@ class DiskError(OSError):
 
 def owned(path: Path) -> Path:
     """A name beside `path` for what this process is making of it; no other process anywhere has the same."""
-    return path.with_name(f".{path.name}@{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}.partial")
+    return path.with_name(
+        f".{path.name}@{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}.partial"
+    )
 
 
 def cut_writes(path: Path) -> list[Path]:
@@ -70,11 +74,18 @@ def write_atomically(path: Path, write) -> None:
             os.fsync(file.fileno())
         os.replace(partial, path)
     except Exception as error:
-        refused = error if isinstance(error, OSError) else error.__context__  # torch.save hides the reason
+        refused = (
+            error if isinstance(error, OSError) else error.__context__
+        )  # torch.save hides the reason
         if not isinstance(refused, OSError):
             raise
-        cure = next((cure for cure, numbers in CURES.items() if refused.errno in numbers), "check the disk and repeat")
+        cure = next(
+            (cure for cure, numbers in CURES.items() if refused.errno in numbers),
+            "check the disk and repeat",
+        )
         reason = refused.strerror or refused
-        raise DiskError(f"{path} cannot be written ({reason}): {cure}; what it held is unharmed") from error
+        raise DiskError(
+            f"{path} cannot be written ({reason}): {cure}; what it held is unharmed"
+        ) from error
     finally:
         remove([partial])

@@ -40,14 +40,20 @@ class Result:
     method: str
     options: Options
     seed: int
-    history: list[dict] = field(default_factory=list)  # one row a round: losses, accuracies, who was refused
+    history: list[dict] = field(
+        default_factory=list
+    )  # one row a round: losses, accuracies, who was refused
     reputation: np.ndarray | None = None  # [scorer, scored], last calibration
     shares: np.ndarray | None = None  # messages by [sender, receiver]
     messages: int = 0
     bytes: int = 0
-    starts: list[dict] = field(default_factory=list, repr=False)  # the weights before the first epoch
+    starts: list[dict] = field(
+        default_factory=list, repr=False
+    )  # the weights before the first epoch
     test: tuple | None = field(default=None, repr=False)
-    alone: list[float] | None = None  # accuracies of the same parties alone, once `report` has trained them
+    alone: list[float] | None = (
+        None  # accuracies of the same parties alone, once `report` has trained them
+    )
 
     @property
     def accuracy(self) -> list[float] | None:
@@ -57,11 +63,18 @@ class Result:
     def report(self) -> metrics.FairnessReport:
         """Against the same parties alone with the same seed and epochs: trained once, on demand."""
         if self.accuracy is None:
-            raise ValueError("test must be given to run, or to every party, before there can be a report")
+            raise ValueError(
+                "test must be given to run, or to every party, before there can be a report"
+            )
         if self.alone is None:
             log.warning("report: training the same %d parties alone, once", len(self.parties))
-            twins = [_twin(party, weights) for party, weights in zip(self.parties, self.starts, strict=True)]
-            alone = run(twins, "standalone", self.options, seed=self.seed, test=self.test, progress=False)
+            twins = [
+                _twin(party, weights)
+                for party, weights in zip(self.parties, self.starts, strict=True)
+            ]
+            alone = run(
+                twins, "standalone", self.options, seed=self.seed, test=self.test, progress=False
+            )
             self.alone = alone.accuracy
         return metrics.fairness_report(self.alone, self.accuracy)
 
@@ -75,9 +88,20 @@ class Result:
         return place
 
     def _record(self) -> dict:
-        matrices = {name: None if (m := getattr(self, name)) is None else m.tolist() for name in ("reputation", "shares")}
-        plain = {name: getattr(self, name) for name in ("method", "seed", "history", "messages", "bytes", "alone")}
-        return {"options": asdict(self.options), "names": [str(p) for p in self.parties], **plain, **matrices}
+        matrices = {
+            name: None if (m := getattr(self, name)) is None else m.tolist()
+            for name in ("reputation", "shares")
+        }
+        plain = {
+            name: getattr(self, name)
+            for name in ("method", "seed", "history", "messages", "bytes", "alone")
+        }
+        return {
+            "options": asdict(self.options),
+            "names": [str(p) for p in self.parties],
+            **plain,
+            **matrices,
+        }
 
 
 def load(directory, models: list[nn.Module]) -> dict:
@@ -87,7 +111,9 @@ def load(directory, models: list[nn.Module]) -> dict:
         record = json.loads((place / "record.json").read_text(encoding="utf-8"))
         names = record["names"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"directory must hold a saved result, {place} does not ({error})") from None
+        raise ValueError(
+            f"directory must hold a saved result, {place} does not ({error})"
+        ) from None
     if len(models) != len(names):
         raise ValueError(f"models must be one for each of {len(names)} parties, got {len(models)}")
     for n, model in enumerate(models):
@@ -95,7 +121,9 @@ def load(directory, models: list[nn.Module]) -> dict:
         try:
             model.load_state_dict(weights)
         except (RuntimeError, AttributeError) as error:
-            raise ValueError(f"models: that of {names[n]} has another architecture ({error})") from None
+            raise ValueError(
+                f"models: that of {names[n]} has another architecture ({error})"
+            ) from None
     return record
 
 
@@ -124,7 +152,9 @@ def run(
     options = Options.recommended() if options is None else options
     given = Rules(**_known(rules)) if rules else None
     test = None if test is None else samples(test, "test")
-    starts = [copy.deepcopy(party.model.state_dict()) for party in parties if isinstance(party, Party)]
+    starts = [
+        copy.deepcopy(party.model.state_dict()) for party in parties if isinstance(party, Party)
+    ]
     state = begin(parties, method, options, seed, device)
     name = method if isinstance(method, str) else method.__name__
     result = Result(state.everyone, name, options, seed, starts=starts, test=test)
@@ -144,7 +174,9 @@ def run(
                 callback(done)
             if checkpoints:
                 checkpoints.save(state, {"history": result.history})
-            bar.set_postfix_str(" ".join(f"{value:.0f}" for value in result.accuracy or ()), refresh=False)
+            bar.set_postfix_str(
+                " ".join(f"{value:.0f}" for value in result.accuracy or ()), refresh=False
+            )
             bar.update()
     if checkpoints:
         checkpoints.remove()
@@ -164,7 +196,12 @@ def _row(done: Round, test) -> dict:
             for model, party, (inputs, labels) in zip(models, done.participants, sets, strict=True)
         ]
     refused = {f"{sender} to {receiver}": why for (sender, receiver), why in done.refused.items()}
-    return {"round": done.index, "losses": done.losses.tolist(), "accuracy": accuracies, "refused": refused}
+    return {
+        "round": done.index,
+        "losses": done.losses.tolist(),
+        "accuracy": accuracies,
+        "refused": refused,
+    }
 
 
 def _warn(state: State, history: list[dict]) -> None:
@@ -175,11 +212,18 @@ def _warn(state: State, history: list[dict]) -> None:
         loss, said = row["losses"][position][0], None
         if not np.isfinite(loss) or loss > EXPLODED * guessing:
             said = f"its own loss is {loss:.1f}, that of guessing {guessing:.1f}"
-        elif row["round"] >= 0 and alone and row["accuracy"] and row["accuracy"][position] < alone[position] / 2:
+        elif (
+            row["round"] >= 0
+            and alone
+            and row["accuracy"]
+            and row["accuracy"][position] < alone[position] / 2
+        ):
             said = f"its accuracy fell from {alone[position]:.0f} % alone to {row['accuracy'][position]:.0f} %"
         if said:
             advice = "try a tenth of lambda_0, or a smaller lr (see `cycle.run`)"
-            warnings.warn(f"round {row['round']}: {party} collapses: {said}; {advice}", Collapse, stacklevel=3)
+            warnings.warn(
+                f"round {row['round']}: {party} collapses: {said}; {advice}", Collapse, stacklevel=3
+            )
 
 
 def _twin(party: Party, weights: dict) -> Party:
@@ -190,7 +234,13 @@ def _twin(party: Party, weights: dict) -> Party:
         optimizer.state.clear()
     data = (party.inputs, party.labels)
     return Party(
-        model, data, test=party.test, optimizer=optimizer, prepare=party.prepare, loss=party.loss, name=party.name
+        model,
+        data,
+        test=party.test,
+        optimizer=optimizer,
+        prepare=party.prepare,
+        loss=party.loss,
+        name=party.name,
     )
 
 
@@ -200,6 +250,17 @@ def _key(state: State, method: str, options: Options) -> str:
     for party in state.everyone:
         for tensor in (party.inputs, party.labels, *party.model.state_dict().values()):
             seen.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
-            seen.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.dim() else b"")
-    settings = [method, asdict(options), state.seed, torch.__version__, state.device.type, seen.hexdigest()]
+            seen.update(
+                tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
+                if tensor.dim()
+                else b""
+            )
+    settings = [
+        method,
+        asdict(options),
+        state.seed,
+        torch.__version__,
+        state.device.type,
+        seen.hexdigest(),
+    ]
     return json.dumps(settings)

@@ -9,7 +9,15 @@ import networkx as nx
 import numpy as np
 
 from cycle import reputation, sharing
-from cycle.checks import check_choice, check_links, check_mixing, check_number, check_numbers, check_square, check_whole
+from cycle.checks import (
+    check_choice,
+    check_links,
+    check_mixing,
+    check_number,
+    check_numbers,
+    check_square,
+    check_whole,
+)
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
 LINK_RULES = ("weight", "relative")
@@ -22,7 +30,9 @@ def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:
     """
     graph = _named(name, n) if isinstance(name, str) else name
     if not isinstance(graph, nx.Graph):
-        raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)}, graph6:... or a networkx graph, got {name!r}")
+        raise ValueError(
+            f"name must be one of {', '.join(TOPOLOGIES)}, graph6:... or a networkx graph, got {name!r}"
+        )
     if len(graph) < 2:
         raise ValueError(f"name must be a graph of at least 2 nodes, got {len(graph)}")
     if n is not None and len(graph) != n:
@@ -37,7 +47,9 @@ def _named(name, n):
         try:
             return nx.from_graph6_bytes(name.removeprefix("graph6:").encode())
         except (nx.NetworkXError, ValueError, IndexError) as error:
-            raise ValueError(f"name must hold a graph in graph6 text after 'graph6:', got {name!r}") from error
+            raise ValueError(
+                f"name must hold a graph in graph6 text after 'graph6:', got {name!r}"
+            ) from error
     if name not in TOPOLOGIES:
         raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)} or graph6:..., got {name!r}")
     check_whole(n, "n", 2)
@@ -88,7 +100,9 @@ def masked_mixing(W, shares) -> np.ndarray:
     return heard / heard.sum(axis=1, keepdims=True)
 
 
-def reweigh(W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5, self_loops: bool = False) -> np.ndarray:
+def reweigh(
+    W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5, self_loops: bool = False
+) -> np.ndarray:
     """Algorithm 3, lines 4-8: w_ij <- alpha w_ij + (1 - alpha) softmax_j(beta s_ij) for neighbours, rows normalised.
 
     The own weight w_ii takes no part in the average, so only normalisation moves it, unless there are `self_loops`:
@@ -126,16 +140,22 @@ def submixing(W, present) -> tuple[np.ndarray, np.ndarray]:
     """The mixing matrix among those present, rows normalised, and the weight that each row had on them."""
     check_square(W, "W", least=0)
     check_numbers(present, "present", ndim=1, least=0, most=len(W) - 1)
-    if np.asarray(present).dtype.kind not in "iu" or len(set(np.asarray(present).tolist())) != len(present):
+    if np.asarray(present).dtype.kind not in "iu" or len(set(np.asarray(present).tolist())) != len(
+        present
+    ):
         raise ValueError(f"present must be different whole numbers below {len(W)}, got {present}")
     block = np.asarray(W, dtype=float)[np.ix_(present, present)]
     weight = block.sum(axis=1, keepdims=True)
     if not (weight > 0).all():
-        raise ValueError("W must give everybody present a positive weight on itself or on somebody else present")
+        raise ValueError(
+            "W must give everybody present a positive weight on itself or on somebody else present"
+        )
     return block / weight, weight
 
 
-def reference(x, gradient, links, lr, rounds, beta=None, alpha=0.5, period=5, rng=None) -> Iterator[tuple]:
+def reference(
+    x, gradient, links, lr, rounds, beta=None, alpha=0.5, period=5, rng=None
+) -> Iterator[tuple]:
     """Algorithm 3 on a dense matrix: yields x^(t+1/2), x^(t+1) and W of each round; beta=None is plain Gossip-SGD.
 
     Row i of x is participant i, gradient(i, x_i) its gradient there, links an adjacency.

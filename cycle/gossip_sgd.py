@@ -8,7 +8,14 @@ import torch
 from torch import nn
 
 from cycle import reputation
-from cycle.gossip import adjacency, link_probabilities, masked_mixing, mixing_matrix, reweigh, submixing
+from cycle.gossip import (
+    adjacency,
+    link_probabilities,
+    masked_mixing,
+    mixing_matrix,
+    reweigh,
+    submixing,
+)
 from cycle.options import Options
 from cycle.party import Party, gradients, learn, shuffled
 from cycle.rules import Rules
@@ -27,7 +34,9 @@ def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round
     """CYCle with Gossip-SGD: W follows the alignment of gradients, and i sends to j as often as w_ij says."""
     links = adjacency(options.topology, state.n)
     if (links != links.T).any():
-        raise ValueError(f"topology must be undirected for cycle-gossip (S_ji needs w_ji), got {options.topology!r}")
+        raise ValueError(
+            f"topology must be undirected for cycle-gossip (S_ji needs w_ji), got {options.topology!r}"
+        )
     return _rounds(state, options, links, dynamic=True)
 
 
@@ -45,7 +54,9 @@ def _rounds(state: State, options: Options, links: np.ndarray, dynamic: bool) ->
         before = [unmixed[p.index] if p.index in present else p.model for p in state.participants]
         models = {"after": [party.model for party in state.participants], "before": before}
         scored = dynamic and t % options.period == 0
-        yield Round(t, state.participants, losses, state.ledger, state.mixing.copy(), shares, scored, models)
+        yield Round(
+            t, state.participants, losses, state.ledger, state.mixing.copy(), shares, scored, models
+        )
 
 
 def _round(state, options, links, dynamic, t, present, unmixed) -> tuple[torch.Tensor, np.ndarray]:
@@ -67,11 +78,17 @@ def _round(state, options, links, dynamic, t, present, unmixed) -> tuple[torch.T
             losses[p.index] = losses[p.index] + local_steps(p, state.epoch, options, part)
         if scoring:
             if options.alignment == "updates":
-                directions = {p.index: vector(p.model.parameters()) - origins[p.index] for p in group}
+                directions = {
+                    p.index: vector(p.model.parameters()) - origins[p.index] for p in group
+                }
             directions, _ = _send(state, t, present, neighbours.T, directions)
             s = alignments(directions, neighbours)
             W = reweigh(W, s, neighbours, options.beta, options.alpha, options.self_loops)
-        sent = draw_shares(link_probabilities(W, options.link_rule), t, None, rng) if dynamic else neighbours.T
+        sent = (
+            draw_shares(link_probabilities(W, options.link_rule), t, None, rng)
+            if dynamic
+            else neighbours.T
+        )
         if part == parts - 1:
             for p in group:
                 unmixed[p.index].load_state_dict(p.model.state_dict())
@@ -81,12 +98,16 @@ def _round(state, options, links, dynamic, t, present, unmixed) -> tuple[torch.T
         for p in group:
             mix(p.model, mixing[p.index], models, options.mix_buffers)
         shares[np.ix_(present, present)] += sent
-    state.mixing[np.ix_(present, present)] = W * weight  # the absent keep their rows, and their place in all rows
+    state.mixing[np.ix_(present, present)] = (
+        W * weight
+    )  # the absent keep their rows, and their place in all rows
     nothing = torch.zeros(2, device=state.device)
     return torch.stack([losses.get(p.index, nothing) for p in state.participants]), shares
 
 
-def _send(state: State, t: int, present, sent: np.ndarray, vectors: dict[int, torch.Tensor]) -> tuple[list, np.ndarray]:
+def _send(
+    state: State, t: int, present, sent: np.ndarray, vectors: dict[int, torch.Tensor]
+) -> tuple[list, np.ndarray]:
     """Send vectors[sender] wherever `sent` says, among those present, and enter it in the ledger.
 
     Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is known here.
@@ -94,7 +115,9 @@ def _send(state: State, t: int, present, sent: np.ndarray, vectors: dict[int, to
     shares = np.zeros((state.n, state.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
     own = state.ranks.sent(shares)
-    length = max((len(numbers) for numbers in vectors.values()), default=0)  # nobody here is present: nothing comes
+    length = max(
+        (len(numbers) for numbers in vectors.values()), default=0
+    )  # nobody here is present: nothing comes
     state.ledger.record(t, own, BYTES_PER_NUMBER * length)
     messages = {(i, j): vectors[i] for i, j in np.argwhere(own).tolist()}
     arrived = state.ranks.exchange(messages, lambda i, j: ((length,), torch.float32), state.device)
@@ -134,12 +157,16 @@ def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) ->
     found = np.eye(len(neighbours))
     for i, j in np.argwhere(np.triu(neighbours)):
         if directions[i] is not None and directions[j] is not None:
-            found[i, j] = found[j, i] = (1 + float(reputation.cosine(directions[i], directions[j]))) / 2
+            found[i, j] = found[j, i] = (
+                1 + float(reputation.cosine(directions[i], directions[j]))
+            ) / 2
     return found
 
 
 @torch.no_grad()
-def mix(model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers: bool = True) -> None:
+def mix(
+    model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers: bool = True
+) -> None:
     """x_i <- sum_j w_ij x_j, in the order of the participants; `row` is zero for vectors that did not arrive.
 
     Instead of an x_j that is not finite the own one is taken.

@@ -11,7 +11,9 @@ class Method:
     """A generator, and how it begins."""
 
     generator: Callable  # (state, options, rules) -> iterator of Round
-    local_start: bool = False  # begins with `local_epochs` epochs alone, shared with standalone bit for bit
+    local_start: bool = (
+        False  # begins with `local_epochs` epochs alone, shared with standalone bit for bit
+    )
     common_start: bool = False  # all participants begin from the same weights
     answers: bool = False  # exchanges answers: can be encrypted, and takes rules
 
@@ -41,5 +43,7 @@ def method_of(asked: str | Callable) -> Method:
     if callable(asked):
         return getattr(asked, "method", Method(asked, answers=True))
     if asked not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(METHODS)}, or a generator, got {asked!r}")
+        raise ValueError(
+            f"method must be one of {', '.join(METHODS)}, or a generator, got {asked!r}"
+        )
     return METHODS[asked]

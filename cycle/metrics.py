@@ -41,7 +41,9 @@ def pearson(x, y) -> tuple[float, float]:
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan"), float("nan")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # scipy warns of nearly constant input; the value is still defined
+        warnings.simplefilter(
+            "ignore"
+        )  # scipy warns of nearly constant input; the value is still defined
         result = stats.pearsonr(x, y)
     return float(result.statistic), float("nan") if x.size == 2 else float(result.pvalue)
 
@@ -58,7 +60,9 @@ def balanced_accuracy(labels, predicted) -> float:
     check_labels(labels, "labels", NAMES_TOO)
     check_labels(predicted, "predicted", NAMES_TOO)
     labels, predicted = np.asarray(labels), np.asarray(predicted)
-    if labels.shape != predicted.shape or (labels.dtype.kind in "US") != (predicted.dtype.kind in "US"):
+    if labels.shape != predicted.shape or (labels.dtype.kind in "US") != (
+        predicted.dtype.kind in "US"
+    ):
         raise ValueError(
             f"predicted must hold one class of the same kind for each label, got {predicted.dtype} of shape "
             f"{predicted.shape} for {labels.dtype} of shape {labels.shape}"

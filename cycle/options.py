@@ -23,33 +23,55 @@ class Options:
     lr: Positive = 0.1  # on one clock over local epochs and rounds ...
     lr_decay: Positive = 0.1  # ... multiplied by this ...
     lr_every: Number = 25  # ... every so many epochs
-    decay_from: Literal["start", "rounds"] = "start"  # when that clock begins; until then the rate is full
+    decay_from: Literal["start", "rounds"] = (
+        "start"  # when that clock begins; until then the rate is full
+    )
     warmup: Count = 0  # epochs of that clock over which the rate rises to lr
     clip_norm: Positive | None = None  # longer gradients are shortened to this length
-    common_start: bool = False  # everybody begins from the same weights, also where nothing is averaged
+    common_start: bool = (
+        False  # everybody begins from the same weights, also where nothing is averaged
+    )
     momentum: BelowOne = 0.9  # Nesterov
     weight_decay: NotNegative = 5e-4
     augment: bool = False  # asks `prepare` of a party for augmented inputs while it trains
     temperature: Positive = 5.0  # T of the distillation loss
-    own_temperature: Positive = 1.0  # of the cross-entropy; section 3 of the paper has the same T there
+    own_temperature: Positive = (
+        1.0  # of the cross-entropy; section 3 of the paper has the same T there
+    )
     lambda_0: NotNegative = 50.0  # weight of distillation against cross-entropy
-    normalisation: Literal["mean", "per_peer"] = "mean"  # lambda_0 / (N - 1), or Algorithm 2 to the letter
+    normalisation: Literal["mean", "per_peer"] = (
+        "mean"  # lambda_0 / (N - 1), or Algorithm 2 to the letter
+    )
     alpha: BelowOne = 0.5  # momentum of the reputation
     tau_opt: float = 0.25
     tau_max: float = 0.75
     period: Number = 5  # R: everybody answers everybody, and is scored, every R rounds
     score_samples: Number = 512  # own training samples on which both gradients are taken
     epochs_per_round: Number = 1  # methods with a server: local epochs between two uploads
-    bound: Positive | None = None  # centred logits that arrive are clipped to it; None: the paper's, no bound
-    privacy: Literal["plain", "fhe"] = "plain"  # how answers travel: in clear, or encrypted (small networks)
-    topology: str = "complete"  # gossip: complete, ring, exponential, exponential-undirected or graph6:...
+    bound: Positive | None = (
+        None  # centred logits that arrive are clipped to it; None: the paper's, no bound
+    )
+    privacy: Literal["plain", "fhe"] = (
+        "plain"  # how answers travel: in clear, or encrypted (small networks)
+    )
+    topology: str = (
+        "complete"  # gossip: complete, ring, exponential, exponential-undirected or graph6:...
+    )
     beta: NotNegative = 15.0  # sharpness of the softmax over alignments
     local_steps: Count = 0  # minibatches between two mixings; 0: the whole epoch
-    link_rule: Literal["weight", "relative"] = "weight"  # i sends to j with probability w_ij, or w_ij / max_j w_ij
-    alignment: Literal["gradients", "updates"] = "gradients"  # what is compared; updates: the local steps just made
-    self_loops: bool = False  # the softmax over alignments runs over oneself too, who is perfectly aligned
+    link_rule: Literal["weight", "relative"] = (
+        "weight"  # i sends to j with probability w_ij, or w_ij / max_j w_ij
+    )
+    alignment: Literal["gradients", "updates"] = (
+        "gradients"  # what is compared; updates: the local steps just made
+    )
+    self_loops: bool = (
+        False  # the softmax over alignments runs over oneself too, who is perfectly aligned
+    )
     mix_buffers: bool = True  # BatchNorm's running means and variances are averaged too
-    participation: Annotated[float, Field(gt=0, le=1)] = 1.0  # fraction of the participants drawn for each round
+    participation: Annotated[float, Field(gt=0, le=1)] = (
+        1.0  # fraction of the participants drawn for each round
+    )
 
     def __post_init__(self):
         for field in fields(self):
@@ -59,18 +81,27 @@ class Options:
                 object.__setattr__(self, field.name, _allowed(field.name).validate_python(value))
             except ValidationError as error:
                 said = error.errors()[0]["msg"]
-                raise ValueError(f"{field.name}: {said[0].lower()}{said[1:]}, got {value!r}") from None
+                raise ValueError(
+                    f"{field.name}: {said[0].lower()}{said[1:]}, got {value!r}"
+                ) from None
         if self.epochs < 1:
             raise ValueError("local_epochs + rounds must be at least 1")
         if self.privacy == "fhe" and self.augment:
-            raise ValueError("augment must be False with privacy 'fhe': samples are encrypted and sent once")
+            raise ValueError(
+                "augment must be False with privacy 'fhe': samples are encrypted and sent once"
+            )
         if not self.tau_opt < self.tau_max:
-            raise ValueError(f"tau_opt must be less than tau_max, got {self.tau_opt} and {self.tau_max}")
+            raise ValueError(
+                f"tau_opt must be less than tau_max, got {self.tau_opt} and {self.tau_max}"
+            )
 
     @classmethod
     def recommended(cls, **changes) -> "Options":
         """What held on every split we tried, for two parties as for ten: see the chapter on CIFAR-10."""
-        return cls(**{"lambda_0": 15.0, "lr": 0.03, "local_epochs": 10, "rounds": 30, "batch_size": 64} | changes)
+        return cls(
+            **{"lambda_0": 15.0, "lr": 0.03, "local_epochs": 10, "rounds": 30, "batch_size": 64}
+            | changes
+        )
 
     @property
     def epochs(self) -> int:

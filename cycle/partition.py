@@ -36,7 +36,9 @@ def _deal(labels, fractions, rng):
 
 def _refuse_empty(parts, what):
     if any(part.size == 0 for part in parts):
-        raise ValueError(f"{what} leaves a participant without samples; use fewer participants or another split")
+        raise ValueError(
+            f"{what} leaves a participant without samples; use fewer participants or another split"
+        )
     return parts
 
 
@@ -45,7 +47,9 @@ def homogeneous(labels, n: int, seed: int) -> list[np.ndarray]:
     check_split(labels, n, seed)
     labels = np.asarray(labels)
     fractions = np.full((np.unique(labels).size, n), 1 / n)
-    return _refuse_empty(_deal(labels, fractions, np.random.default_rng(seed)), "a homogeneous split")
+    return _refuse_empty(
+        _deal(labels, fractions, np.random.default_rng(seed)), "a homogeneous split"
+    )
 
 
 def imbalanced(labels, n: int, kappa: float, m: int, seed: int) -> list[np.ndarray]:
@@ -56,7 +60,9 @@ def imbalanced(labels, n: int, kappa: float, m: int, seed: int) -> list[np.ndarr
     labels = np.asarray(labels)
     share = np.array([kappa] * m + [(1 - kappa * m) / (n - m)] * (n - m))
     fractions = np.tile(share, (np.unique(labels).size, 1))
-    return _refuse_empty(_deal(labels, fractions, np.random.default_rng(seed)), f"imbalanced ({kappa}, {m})")
+    return _refuse_empty(
+        _deal(labels, fractions, np.random.default_rng(seed)), f"imbalanced ({kappa}, {m})"
+    )
 
 
 def _dirichlet_until_filled(labels, n, draw_fractions, delta, seed):
@@ -83,7 +89,11 @@ def dirichlet(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
 def quantity_skew(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
     """One p ~ Dirichlet_n(delta) for all classes: the paper's literal sentence (L363), which its tables refute."""
     return _dirichlet_until_filled(
-        labels, n, lambda rng, classes: np.tile(rng.dirichlet(np.full(n, delta)), (classes, 1)), delta, seed
+        labels,
+        n,
+        lambda rng, classes: np.tile(rng.dirichlet(np.full(n, delta)), (classes, 1)),
+        delta,
+        seed,
     )
 
 
@@ -109,7 +119,9 @@ def stratified_subset(labels, size: int, seed: int) -> np.ndarray:
     return _deal(labels, fractions, np.random.default_rng(seed))[0]
 
 
-def flip_labels(labels, rate: float, num_classes: int, seed: int, symmetric: bool = False) -> np.ndarray:
+def flip_labels(
+    labels, rate: float, num_classes: int, seed: int, symmetric: bool = False
+) -> np.ndarray:
     """Replace a fraction `rate` of the labels: by the next class, or by a random other one (`symmetric`)."""
     check_labels(labels, "labels")
     check_number(rate, "rate", 0, 1)
@@ -117,7 +129,9 @@ def flip_labels(labels, rate: float, num_classes: int, seed: int, symmetric: boo
     check_whole(seed, "seed", 0)
     labels = np.asarray(labels)
     if not (0 <= labels.min() and labels.max() < num_classes):
-        raise ValueError(f"labels must be from 0 to num_classes - 1 = {num_classes - 1}, got {labels}")
+        raise ValueError(
+            f"labels must be from 0 to num_classes - 1 = {num_classes - 1}, got {labels}"
+        )
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(labels.size)[: round(rate * labels.size)]
     shift = rng.integers(1, num_classes, chosen.size) if symmetric else 1

@@ -16,7 +16,9 @@ from cycle.weights import vector
 
 log = logging.getLogger("cycle")
 
-GRAPH_NUMBERS = 3 * 2**19  # inputs in one pass with a graph: 512 images of CIFAR, 13 of Fed-ISIC2019
+GRAPH_NUMBERS = (
+    3 * 2**19
+)  # inputs in one pass with a graph: 512 images of CIFAR, 13 of Fed-ISIC2019
 Answers = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (inputs, rows) -> logits
 
 
@@ -30,11 +32,25 @@ class Party:
     `loss(logits, labels)` is the own loss, by default the cross-entropy.
     """
 
-    def __init__(self, model: nn.Module, data, *, test=None, optimizer=None, prepare=None, loss=None, name=None):
+    def __init__(
+        self,
+        model: nn.Module,
+        data,
+        *,
+        test=None,
+        optimizer=None,
+        prepare=None,
+        loss=None,
+        name=None,
+    ):
         if not isinstance(model, nn.Module) or not any(p.requires_grad for p in model.parameters()):
-            raise ValueError(f"model must be an nn.Module with parameters to train, got {type(model).__name__}")
+            raise ValueError(
+                f"model must be an nn.Module with parameters to train, got {type(model).__name__}"
+            )
         for what, function in (("optimizer", optimizer), ("prepare", prepare), ("loss", loss)):
-            fine = callable(function) or (what == "optimizer" and isinstance(function, torch.optim.Optimizer))
+            fine = callable(function) or (
+                what == "optimizer" and isinstance(function, torch.optim.Optimizer)
+            )
             if function is not None and not fine:
                 raise ValueError(f"{what} must be a function, got {type(function).__name__}")
         self.model, self.name = model, name
@@ -62,7 +78,9 @@ class Party:
         self.model.to(device)
         self.inputs, self.labels = self.inputs.to(device), self.labels.to(device)
         wanted = self.wanted_optimizer or _sgd(options)
-        self.optimizer = wanted if isinstance(wanted, torch.optim.Optimizer) else wanted(self.model.parameters())
+        self.optimizer = (
+            wanted if isinstance(wanted, torch.optim.Optimizer) else wanted(self.model.parameters())
+        )
         for group in self.optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         return self
@@ -115,8 +133,12 @@ class Heard:
     answers: Sequence[Answers]
     weights: torch.Tensor  # lambda_0 * lambda_(n,k) of each peer, float64
     bound: float | None = None  # centred logits are clipped to it
-    count: Callable | None = None  # (centred logits [peer, sample, class], labels) -> [peer, sample]; None: all ones
-    usable: list[torch.Tensor] = field(default_factory=list)  # a minibatch an entry: whose answers could be used
+    count: Callable | None = (
+        None  # (centred logits [peer, sample, class], labels) -> [peer, sample]; None: all ones
+    )
+    usable: list[torch.Tensor] = field(
+        default_factory=list
+    )  # a minibatch an entry: whose answers could be used
 
     def loss(self, logits, inputs, rows, labels, temperature) -> torch.Tensor:
         """sum_k weight_k KL(student || peer_k), all peers stacked and weighed at once."""
@@ -137,7 +159,9 @@ def _logits(received, like: torch.Tensor) -> torch.Tensor:
     return torch.full_like(like, torch.nan, requires_grad=False)
 
 
-def learn(party: Party, epoch: int, options: Options, heard: Heard | None = None, part=None) -> torch.Tensor:
+def learn(
+    party: Party, epoch: int, options: Options, heard: Heard | None = None, part=None
+) -> torch.Tensor:
     """One epoch of CE + sum_k weight_k KL(student || peer_k); returns the two mean losses, on the device.
 
     `part` is (rows, seed) where only some rows are trained on, as if they were all, with a stream of their own.
@@ -187,20 +211,34 @@ def gradients(party: Party, epoch: int, options: Options, answers: dict[int, Ans
         logits, share = model(inputs), len(part) / len(rows)
 
         def gradient(loss, share=share):
-            found = torch.autograd.grad(share * loss, parameters, retain_graph=True, materialize_grads=True)
+            found = torch.autograd.grad(
+                share * loss, parameters, retain_graph=True, materialize_grads=True
+            )
             return vector(found)
 
-        own = own + gradient(party.loss(_tempered(logits, options.own_temperature), party.labels[part]))
+        own = own + gradient(
+            party.loss(_tempered(logits, options.own_temperature), party.labels[part])
+        )
         for k, heard in answers.items():
             received = _logits(heard(inputs, part), logits).clone()
             others[k] = others[k] + gradient(distillation.kl(logits, received, options.temperature))
-    for name, found in {str(party): own, **{f"P{k + 1}": other for k, other in others.items()}}.items():
+    for name, found in {
+        str(party): own,
+        **{f"P{k + 1}": other for k, other in others.items()},
+    }.items():
         if not found.any() or not found.isfinite().all():
-            log.warning("epoch %d: a gradient of %s is zero or not finite where %s scores", epoch, name, party)
+            log.warning(
+                "epoch %d: a gradient of %s is zero or not finite where %s scores",
+                epoch,
+                name,
+                party,
+            )
     return own, others
 
 
-def score(party: Party, epoch: int, options: Options, answers: dict[int, Answers], rule) -> dict[int, float]:
+def score(
+    party: Party, epoch: int, options: Options, answers: dict[int, Answers], rule
+) -> dict[int, float]:
     """Fresh scores r~ of the peers that answered, each rule(own gradient, peer's gradient)."""
     own, others = gradients(party, epoch, options, answers)
     return {k: rule(own, other) for k, other in others.items()}
@@ -220,8 +258,12 @@ def papers_score(options: Options) -> Callable:
 def accuracy(model: nn.Module, inputs, labels, prepare: Callable, balanced: bool = False) -> float:
     """Percent that the model gets right, in eval mode; `balanced`: averaged over the classes."""
     model.eval()
-    chunk = at_once(inputs, 3 * 2**21 if inputs.is_cuda else 3 * 2**17)  # small chunks stay in a CPU's cache
-    predicted = torch.cat([model(prepare(part.clone(), False)).argmax(dim=1) for part in inputs.split(chunk)])
+    chunk = at_once(
+        inputs, 3 * 2**21 if inputs.is_cuda else 3 * 2**17
+    )  # small chunks stay in a CPU's cache
+    predicted = torch.cat(
+        [model(prepare(part.clone(), False)).argmax(dim=1) for part in inputs.split(chunk)]
+    )
     if balanced:
         return metrics.balanced_accuracy(labels.cpu().numpy(), predicted.cpu().numpy())
     return 100 * (predicted == labels).sum().item() / len(labels)

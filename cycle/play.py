@@ -46,11 +46,15 @@ def begin(parties, method, options: Options, seed: int = 0, device="auto") -> St
     return start(parties, options, seed, device_of(device), method_of(method).common_start)
 
 
-def play(state: State, method: str | Callable, options: Options, rules: Rules | None = None) -> Iterator[Round]:
+def play(
+    state: State, method: str | Callable, options: Options, rules: Rules | None = None
+) -> Iterator[Round]:
     """The rounds of a method from a state."""
     chosen: Method = method_of(method)
     if options.privacy != "plain" and not chosen.answers:
-        raise ValueError(f"privacy must be plain for {method}, whose messages travel in clear, got {options.privacy!r}")
+        raise ValueError(
+            f"privacy must be plain for {method}, whose messages travel in clear, got {options.privacy!r}"
+        )
     if rules is not None and not chosen.answers:
         raise ValueError(f"rules must not be given for {method}, which exchanges no answers")
     return chosen.generator(state, options, rules or Rules())
@@ -64,12 +68,16 @@ def device_of(asked: str | torch.device) -> torch.device:
         device = torch.device(asked)
         torch.empty(1, device=device)
     except Exception as error:  # each kind of device has its own way to say that it is not there
-        raise ValueError(f"device must be 'auto' or one of this machine, got {asked!r} ({error})") from None
+        raise ValueError(
+            f"device must be 'auto' or one of this machine, got {asked!r} ({error})"
+        ) from None
     return device
 
 
 def _known(rules: dict) -> dict:
     unknown = set(rules) - set(Rules.__dataclass_fields__)
     if unknown:
-        raise ValueError(f"rules must be among {', '.join(Rules.__dataclass_fields__)}, got {', '.join(sorted(unknown))}")
+        raise ValueError(
+            f"rules must be among {', '.join(Rules.__dataclass_fields__)}, got {', '.join(sorted(unknown))}"
+        )
     return rules

@@ -38,7 +38,9 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
     while state.epoch < options.epochs:
         t = state.epoch - options.local_epochs
         scoring = period is not None and t % period == 0
-        shares = rules.share(used(state, options, rules, t), t, period, state.rng(SHARE, state.epoch))
+        shares = rules.share(
+            used(state, options, rules, t), t, period, state.rng(SHARE, state.epoch)
+        )
         shares = state.ranks.shared(shares, state.device)
         refused = channel.open(t, state.epoch, shares, scoring)
         for pair in refused:
@@ -50,7 +52,9 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
         for party in state.participants:
             n = party.index
             peers = np.flatnonzero(weight[n])
-            heard = hears(party, weight[n, peers], [channel.hear(k, n, TRAIN) for k in peers], options, rules)
+            heard = hears(
+                party, weight[n, peers], [channel.hear(k, n, TRAIN) for k in peers], options, rules
+            )
             losses.append(learn(party, state.epoch, options, heard))
             refused |= unusable(party, peers, heard)
         state.ledger.record(t, state.ranks.sent(shares), channel.bytes(t))
@@ -65,7 +69,9 @@ def used(state: State, options: Options, rules: Rules, t: int) -> np.ndarray:
     """What everybody makes of its row; a rule that draws, draws the same between two calibrations."""
     rows = np.zeros((state.n, state.n)) if state.reputation is None else state.reputation
     last = t - t % options.period
-    return np.stack([rules.weigh(row, n, t, state.rng(WEIGH, n, last)) for n, row in enumerate(rows)])
+    return np.stack(
+        [rules.weigh(row, n, t, state.rng(WEIGH, n, last)) for n, row in enumerate(rows)]
+    )
 
 
 def scores(state: State, options: Options, rules: Rules, channel, shares) -> np.ndarray:
@@ -92,4 +98,8 @@ def unusable(party, peers, heard: Heard | None) -> dict[tuple[int, int], str]:
     if heard is None:
         return {}
     often = (~torch.stack(heard.usable)).sum(dim=0).tolist()
-    return {(int(k), party.index): f"no usable logits in {n} batches" for k, n in zip(peers, often, strict=True) if n}
+    return {
+        (int(k), party.index): f"no usable logits in {n} batches"
+        for k, n in zip(peers, often, strict=True)
+        if n
+    }

@@ -16,7 +16,6 @@ import torch.distributed as dist
 
 from cycle import watch
 
-
 MOST_NUMBERS = 2**31  # in one message: more is nobody's honest model or data
 log = logging.getLogger("cycle")
 
@@ -33,7 +32,9 @@ class Ranks:
 
     def __post_init__(self):
         if self.size > self.n:
-            raise ValueError(f"ranks must be at most the {self.n} participants of this run, got {self.size}")
+            raise ValueError(
+                f"ranks must be at most the {self.n} participants of this run, got {self.size}"
+            )
 
     @classmethod
     def of(cls, n: int) -> "Ranks":
@@ -50,7 +51,9 @@ class Ranks:
 
     @property
     def here(self) -> list[int]:
-        return [participant for participant in range(self.n) if self.owner(participant) == self.rank]
+        return [
+            participant for participant in range(self.n) if self.owner(participant) == self.rank
+        ]
 
     @property
     def first(self) -> bool:
@@ -63,25 +66,42 @@ class Ranks:
         expected(sender, receiver) is the (shape, type) that the protocol fixes: a message of another size is dropped,
         and its sender named.
         """
-        arrived = {pair: message for pair, message in messages.items() if self.owner(pair[1]) == self.rank}
+        arrived = {
+            pair: message for pair, message in messages.items() if self.owner(pair[1]) == self.rank
+        }
         if self.size > 1:
-            coming = self._announce({pair: message.numel() for pair, message in messages.items()}, device)
+            coming = self._announce(
+                {pair: message.numel() for pair, message in messages.items()}, device
+            )
             buffers = {}
             for (i, j), numbers in coming.items():
                 shape, dtype = expected(i, j)
                 if numbers > MOST_NUMBERS:
-                    raise ValueError(f"rank {self.owner(i)} announces {numbers} numbers from P{i + 1}: refused")
+                    raise ValueError(
+                        f"rank {self.owner(i)} announces {numbers} numbers from P{i + 1}: refused"
+                    )
                 buffers[i, j] = torch.empty(numbers, dtype=dtype, device=device)
             outgoing = [pair for pair in sorted(messages) if pair not in arrived]
-            sends = [dist.P2POp(dist.isend, messages[p].contiguous().flatten(), self.owner(p[1])) for p in outgoing]
-            receives = [dist.P2POp(dist.irecv, buffers[pair], self.owner(pair[0])) for pair in coming]
+            sends = [
+                dist.P2POp(dist.isend, messages[p].contiguous().flatten(), self.owner(p[1]))
+                for p in outgoing
+            ]
+            receives = [
+                dist.P2POp(dist.irecv, buffers[pair], self.owner(pair[0])) for pair in coming
+            ]
             _post(sends + receives)
             for (i, j), numbers in buffers.items():
                 shape = expected(i, j)[0]
                 if numbers.numel() == math.prod(shape):
                     arrived[i, j] = numbers.view(shape)
                 else:
-                    log.warning("P%d sent P%d %d numbers, not %s: dropped", i + 1, j + 1, numbers.numel(), shape)
+                    log.warning(
+                        "P%d sent P%d %d numbers, not %s: dropped",
+                        i + 1,
+                        j + 1,
+                        numbers.numel(),
+                        shape,
+                    )
         return dict(sorted(arrived.items()))
 
     def _announce(self, sizes: dict[tuple[int, int], int], device) -> dict[tuple[int, int], int]:
@@ -91,7 +111,9 @@ class Ranks:
             if other != self.rank:
                 theirs = self.addresses(other)
                 told = [[sizes.get((i, j), -1) for j in theirs] for i in mine]
-                tables[other] = torch.full((len(theirs), len(mine)), -1, dtype=torch.int64, device=device)
+                tables[other] = torch.full(
+                    (len(theirs), len(mine)), -1, dtype=torch.int64, device=device
+                )
                 operations.append(dist.P2POp(dist.isend, torch.tensor(told, device=device), other))
                 operations.append(dist.P2POp(dist.irecv, tables[other], other))
         _post(operations)
@@ -107,7 +129,9 @@ class Ranks:
         if self.size == 1:
             return shares
         known = self.sent(shares)
-        for pair in self._announce({tuple(pair): 0 for pair in np.argwhere(known).tolist()}, device):
+        for pair in self._announce(
+            {tuple(pair): 0 for pair in np.argwhere(known).tolist()}, device
+        ):
             known[pair] = True
         return known
 
@@ -124,7 +148,9 @@ class Ranks:
         """
         if self.size == 1:
             return values
-        told = torch.frombuffer(bytearray(json.dumps(list(values.items())).encode()), dtype=torch.uint8)
+        told = torch.frombuffer(
+            bytearray(json.dumps(list(values.items())).encode()), dtype=torch.uint8
+        )
         lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
         watch.alive(dist.all_gather, lengths, torch.tensor([len(told)]), group=watch.control())
         longest = int(max(lengths))
@@ -140,7 +166,9 @@ class Ranks:
         for rank, (part, length) in enumerate(zip(parts, lengths, strict=True)):
             for key, value in json.loads(bytes(part[: int(length)].tolist())):
                 if not isinstance(key, int) or key < self.n and self.owner(key) != rank:
-                    raise ValueError(f"rank {rank} speaks of participant {key!r}, who is not its own")
+                    raise ValueError(
+                        f"rank {rank} speaks of participant {key!r}, who is not its own"
+                    )
                 merged[key] = value
         return {key: merged[key] for key in sorted(merged)}
 
@@ -148,7 +176,11 @@ class Ranks:
         """What the first rank says, on all: it decides where looking for oneself could differ. Text, numbers, lists."""
         if self.size == 1:
             return value
-        told = torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8) if self.first else None
+        told = (
+            torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
+            if self.first
+            else None
+        )
         length = torch.tensor([len(told) if self.first else 0])
         watch.alive(dist.broadcast, length, src=0, group=watch.control())
         content = told if self.first else torch.zeros(int(length), dtype=torch.uint8)

@@ -12,7 +12,9 @@ def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     -1 where either is not finite: what comes from a model that diverged is worth nothing.
     """
     if not (torch.is_tensor(a) and torch.is_tensor(b)) or a.is_complex() or b.is_complex():
-        raise ValueError(f"grad_local and grad_peer must be tensors, got {type(a).__name__} and {type(b).__name__}")
+        raise ValueError(
+            f"grad_local and grad_peer must be tensors, got {type(a).__name__} and {type(b).__name__}"
+        )
     if a.shape != b.shape or not a.numel():
         raise ValueError(
             f"grad_local and grad_peer must have equal shapes with numbers in them, got {tuple(a.shape)} and "
@@ -20,7 +22,9 @@ def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         )
     a, b = a.flatten().double(), b.flatten().double()
     norm = a.norm() * b.norm()
-    found = torch.where(norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0).clamp(-1.0, 1.0)
+    found = torch.where(
+        norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0
+    ).clamp(-1.0, 1.0)
     return torch.where(norm.isfinite(), found, -1.0)
 
 
@@ -48,7 +52,9 @@ def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
     check_number(tau_opt, "tau_opt")
     check_number(tau_max, "tau_max")
     if not tau_opt < tau_max:
-        raise ValueError(f"tau_opt must be less than tau_max, got tau_opt={tau_opt}, tau_max={tau_max}")
+        raise ValueError(
+            f"tau_opt must be less than tau_max, got tau_opt={tau_opt}, tau_max={tau_max}"
+        )
     scaled = ((s if torch.is_tensor(s) else np.asarray(s)) - tau_max) / (tau_opt - tau_max)
     return scaled.clamp(0, 1) if torch.is_tensor(scaled) else np.clip(scaled, 0, 1)
 
@@ -59,11 +65,15 @@ def update(previous, fresh, alpha: float = 0.5):
     if previous is not None:
         check_numbers(_host(previous), "previous", like=fresh)
     check_number(alpha, "alpha", 0, 1)
-    previous, fresh = (x if x is None or torch.is_tensor(x) else np.asarray(x) for x in (previous, fresh))
+    previous, fresh = (
+        x if x is None or torch.is_tensor(x) else np.asarray(x) for x in (previous, fresh)
+    )
     return fresh if previous is None else alpha * previous + (1 - alpha) * fresh
 
 
-def alignment_softmax(alignment, neighbours, beta: float = 15.0, self_loops: bool = False) -> np.ndarray:
+def alignment_softmax(
+    alignment, neighbours, beta: float = 15.0, self_loops: bool = False
+) -> np.ndarray:
     """Gossip form: w_ij proportional to exp(beta s_ij) over i's neighbours; zero elsewhere and on the diagonal.
 
     With `self_loops` everybody is a neighbour of itself too.

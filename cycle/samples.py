@@ -21,12 +21,16 @@ def samples(data, name: str) -> tuple[torch.Tensor, torch.Tensor]:
         items = [_pair(data[row], name) for row in range(len(data))]
         inputs, labels = [item[0] for item in items], [item[1] for item in items]
     else:
-        raise ValueError(f"{name} must be (inputs, labels), a Dataset or a DataLoader with samples, got {_seen(data)}")
+        raise ValueError(
+            f"{name} must be (inputs, labels), a Dataset or a DataLoader with samples, got {_seen(data)}"
+        )
     inputs, labels = _tensor(inputs, f"inputs of {name}"), _tensor(labels, f"labels of {name}")
     if labels.dim() != 1 or labels.is_floating_point() or labels.is_complex():
         raise ValueError(f"labels of {name} must be whole numbers in one row, got {_seen(labels)}")
     if inputs.dim() == 0 or len(inputs) != len(labels) or not len(labels):
-        raise ValueError(f"{name} must hold one label for each input, at least one, got {_seen(inputs)} and {_seen(labels)}")
+        raise ValueError(
+            f"{name} must hold one label for each input, at least one, got {_seen(inputs)} and {_seen(labels)}"
+        )
     if int(labels.min()) < 0:
         raise ValueError(f"labels of {name} must be 0 or more, got {int(labels.min())}")
     if inputs.is_floating_point() and not inputs.isfinite().all():
@@ -58,7 +62,9 @@ def _tensor(values, name) -> torch.Tensor:
             array = array.astype(np.int64)
         return torch.from_numpy(np.ascontiguousarray(array))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers of one shape, got {_seen(values)} ({error})") from None
+        raise ValueError(
+            f"{name} must be numbers of one shape, got {_seen(values)} ({error})"
+        ) from None
 
 
 def _seen(value) -> str:

@@ -21,11 +21,15 @@ def local_epochs(party: Party, epoch: int, options: Options) -> torch.Tensor:
     for number in range(options.epochs_per_round):
         losses = learn(party, options.epochs_per_round * epoch + number, options)
     if not all(parameter.isfinite().all() for parameter in party.model.parameters()):
-        raise FloatingPointError(f"round {epoch}: the update of {party} is not finite; lr may be too large")
+        raise FloatingPointError(
+            f"round {epoch}: the update of {party} is not finite; lr may be too large"
+        )
     return losses
 
 
-def deliver(state: State, outgoing: dict[tuple[int, int], Update], like: Update) -> dict[tuple[int, int], Update]:
+def deliver(
+    state: State, outgoing: dict[tuple[int, int], Update], like: Update
+) -> dict[tuple[int, int], Update]:
     """Updates between participants and the server, number n; all have the shapes of `like`."""
     length = sum(tensor.numel() for tensor in like)
     rows = {pair: vector(update) for pair, update in outgoing.items()}
@@ -54,11 +58,16 @@ def fedavg(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     full = BYTES_PER_NUMBER * sum(tensor.numel() for tensor in like)
     while state.epoch < options.epochs:
         losses = [local_epochs(party, state.epoch, options) for party in state.participants]
-        uploads = deliver(state, {(p.index, n): mixed_tensors(p.model) for p in state.participants}, like)
+        uploads = deliver(
+            state, {(p.index, n): mixed_tensors(p.model) for p in state.participants}, like
+        )
         downloads = {}
         if state.ranks.first:
             models = zip(*[uploads[k, n] for k in range(n)], strict=True)
-            mean = [sum(float(w) * x.double() for w, x in zip(weights, xs, strict=True)).float() for xs in models]
+            mean = [
+                sum(float(w) * x.double() for w, x in zip(weights, xs, strict=True)).float()
+                for xs in models
+            ]
             downloads = {(n, k): mean for k in range(n)}
         downloads = deliver(state, downloads, like)
         for party in state.participants:

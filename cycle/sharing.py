@@ -9,7 +9,9 @@ from cycle.checks import check_links, check_numbers, check_square, check_stream,
 BYTES_PER_NUMBER = 4  # float32: logits, parameters and gradients alike
 
 
-def draw_shares(reputation, round_index: int, period: int | None, rng: np.random.Generator) -> np.ndarray:
+def draw_shares(
+    reputation, round_index: int, period: int | None, rng: np.random.Generator
+) -> np.ndarray:
     """Bool [sender, receiver]: n answers k with probability reputation[n, k], its own score of k (L311).
 
     Every `period` rounds all answer all (the calibration); `period=None` never forces. The diagonal is False.
@@ -33,10 +35,14 @@ class Ledger:
     """Messages and bytes for every sender, receiver and round."""
 
     participants: int
-    entries: list[tuple[int, int, int, int]] = field(default_factory=list)  # round, sender, receiver, bytes
+    entries: list[tuple[int, int, int, int]] = field(
+        default_factory=list
+    )  # round, sender, receiver, bytes
     possible: int = 0  # what would have been sent if everybody always sent to everybody (gossip: whatever the graph)
 
-    def record(self, round_index: int, shares: np.ndarray, size, possible: int | None = None) -> None:
+    def record(
+        self, round_index: int, shares: np.ndarray, size, possible: int | None = None
+    ) -> None:
         """Enter one round: shares[sender, receiver], `size` bytes for a message (by receiver, or [sender, receiver]).
 
         `possible` messages could have been sent, by default one from everybody to everybody else.
@@ -45,13 +51,19 @@ class Ledger:
         check_links(shares, "shares", like=np.eye(self.participants))
         check_numbers(size, "size", least=0)
         if np.shape(size) not in ((), (self.participants,), np.shape(shares)):
-            raise ValueError(f"size must be one number, one a receiver or a square, got shape {np.shape(size)}")
+            raise ValueError(
+                f"size must be one number, one a receiver or a square, got shape {np.shape(size)}"
+            )
         if possible is not None:
             check_whole(possible, "possible", 0)
         sizes = np.broadcast_to(size, np.shape(shares))
         for sender, receiver in np.argwhere(shares):
-            self.entries.append((round_index, int(sender), int(receiver), int(sizes[sender, receiver])))
-        self.possible += self.participants * (self.participants - 1) if possible is None else possible
+            self.entries.append(
+                (round_index, int(sender), int(receiver), int(sizes[sender, receiver]))
+            )
+        self.possible += (
+            self.participants * (self.participants - 1) if possible is None else possible
+        )
 
     def matrix(self, bytes: bool = False) -> np.ndarray:
         """Messages (or bytes) by [sender, receiver], summed over the rounds."""

@@ -27,8 +27,12 @@ class Round:
     reputation: np.ndarray | None = None  # [scorer, scored]; gossip: the mixing matrix
     shares: np.ndarray | None = None  # [sender, receiver]
     scored: bool = False  # whether the reputation was recalibrated in this round
-    models: dict[str, list[nn.Module]] | None = None  # to be tested, by evaluation point; the first point counts
-    refused: dict[tuple[int, int], str] = field(default_factory=dict)  # (sender, receiver): what was wrong
+    models: dict[str, list[nn.Module]] | None = (
+        None  # to be tested, by evaluation point; the first point counts
+    )
+    refused: dict[tuple[int, int], str] = field(
+        default_factory=dict
+    )  # (sender, receiver): what was wrong
 
     def __post_init__(self):
         self.models = self.models or {"own": [party.model for party in self.participants]}
@@ -50,7 +54,9 @@ class State:
     epoch: int = 0
     reputation: np.ndarray | None = None  # [scorer, scored]
     mixing: np.ndarray | None = None  # gossip: [receiver, sender]
-    memory: dict = field(default_factory=dict)  # what one method alone carries: tensors, numbers, text
+    memory: dict = field(
+        default_factory=dict
+    )  # what one method alone carries: tensors, numbers, text
 
     @property
     def n(self) -> int:
@@ -93,7 +99,9 @@ class State:
         participants, possible = parts[0]["booked"]
         self.ledger = Ledger(participants)
         if self.ranks.first:  # what was sent before is one rank's to remember
-            self.ledger.entries = [tuple(row) for saved in parts for row in saved["ledger"].tolist()]
+            self.ledger.entries = [
+                tuple(row) for saved in parts for row in saved["ledger"].tolist()
+            ]
             self.ledger.possible = possible
         return self
 
@@ -113,7 +121,9 @@ def _rows(parts, name: str) -> np.ndarray | None:
     return whole
 
 
-def start(parties: list[Party], options: Options, seed: int, device: torch.device, common_start=False) -> State:
+def start(
+    parties: list[Party], options: Options, seed: int, device: torch.device, common_start=False
+) -> State:
     """Everybody in place, nothing learned, nothing sent; `common_start`: all begin with the first one's weights."""
     if len(parties) < 2:
         raise ValueError(f"parties must be two or more, got {len(parties)}")
@@ -146,9 +156,13 @@ def _classes(parties: list[Party], here: list[int]) -> int:
         try:
             logits = party.model.eval()(party.prepare(party.inputs[:1], False))
         except Exception as error:
-            raise ValueError(f"parties: the model of P{n + 1} cannot take its own inputs ({error})") from error
+            raise ValueError(
+                f"parties: the model of P{n + 1} cannot take its own inputs ({error})"
+            ) from error
         if logits.dim() != 2:
-            raise ValueError(f"parties: the model of P{n + 1} must give [sample, class], got {tuple(logits.shape)}")
+            raise ValueError(
+                f"parties: the model of P{n + 1} must give [sample, class], got {tuple(logits.shape)}"
+            )
         widths[n] = logits.shape[1]
         if int(party.labels.max()) >= widths[n]:
             raise ValueError(
@@ -170,4 +184,6 @@ def alone(state: State, options: Options, until: int) -> Iterator[Round]:
     while state.epoch < until:
         losses = torch.stack([learn(party, state.epoch, options) for party in state.participants])
         state.epoch += 1
-        yield Round(state.epoch - 1 - options.local_epochs, state.participants, losses, state.ledger)
+        yield Round(
+            state.epoch - 1 - options.local_epochs, state.participants, losses, state.ledger
+        )

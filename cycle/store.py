@@ -49,7 +49,9 @@ class Checkpoints:
     `key` names everything that its numbers depend on. `warmup` is a file for local epochs that several runs share.
     """
 
-    def __init__(self, place: Path, key: str, ranks: Ranks, local_epochs: int, warmup: Path | None = None):
+    def __init__(
+        self, place: Path, key: str, ranks: Ranks, local_epochs: int, warmup: Path | None = None
+    ):
         self.place, self.key, self.ranks, self.local_epochs = place, key, ranks, local_epochs
         self.warmup = warmup if local_epochs > 0 else None
         self.next_save = 0.0
@@ -73,7 +75,9 @@ class Checkpoints:
             for unused in seen:
                 with contextlib.suppress(FileNotFoundError):  # another run set it aside already
                     os.replace(unused, f"{unused}.unused")
-        for other in others if self.ranks.first else ():  # else the next save could push a part of `saved` out
+        for other in (
+            others if self.ranks.first else ()
+        ):  # else the next save could push a part of `saved` out
             other.unlink(missing_ok=True)
         self.ranks.barrier()
         return saved
@@ -84,15 +88,24 @@ class Checkpoints:
         if not self.ranks.broadcast(warmed_up or time.perf_counter() >= self.next_save):
             return
         start = time.perf_counter()
-        own, previous = (Path(f"{self.place}.{self.ranks.rank}{ending}") for ending in (".pt", ".previous.pt"))
-        content = {"rank": self.ranks.rank, "ranks": self.ranks.size, "state": state.save(), "log": log}
+        own, previous = (
+            Path(f"{self.place}.{self.ranks.rank}{ending}") for ending in (".pt", ".previous.pt")
+        )
+        content = {
+            "rank": self.ranks.rank,
+            "ranks": self.ranks.size,
+            "state": state.save(),
+            "log": log,
+        }
         if own.exists() and self.ranks.size > 1:
             os.replace(own, previous)
         save(own, content | {"key": self.key})
         if self.warmup and self.ranks.size == 1 and warmed_up and not self.warmup.exists():
             save(self.warmup, content | {"key": self.warmup.name})
         self.ranks.barrier()  # so that no two ranks are more than one save apart
-        self.next_save = time.perf_counter() + (time.perf_counter() - start) * (1 / SAVING_SHARE - 1)
+        self.next_save = time.perf_counter() + (time.perf_counter() - start) * (
+            1 / SAVING_SHARE - 1
+        )
 
     def remove(self) -> None:
         """The run is recorded; shared local epochs stay."""
@@ -109,11 +122,19 @@ def _latest(paths, key: str) -> tuple[list[dict], list[Path]]:
         try:
             part = load(path)
             other, place = part["key"] != key, (part["state"]["epoch"], part["ranks"])
-        except (OSError, ValueError, KeyError, TypeError) as error:  # cut, damaged, or of another version
+        except (
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+        ) as error:  # cut, damaged, or of another version
             print(f"{path} cannot be read ({error}): not used", file=sys.stderr)
             continue
         if other:
-            print(f"{path} was saved with other settings, data, device or torch: not used", file=sys.stderr)
+            print(
+                f"{path} was saved with other settings, data, device or torch: not used",
+                file=sys.stderr,
+            )
         else:
             sets.setdefault(place, {})[part["rank"]] = part
             places.setdefault(place, []).append(path)

@@ -141,7 +141,9 @@ def _setting(gamma, gamma_g, gamma_peer):
         return np.broadcast_arrays(*arrays)
     except ValueError:
         shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ValueError(f"gamma, gamma_g, gamma_peer must broadcast, got shapes {shapes}") from None
+        raise ValueError(
+            f"gamma, gamma_g, gamma_peer must broadcast, got shapes {shapes}"
+        ) from None
 
 
 def _conditional(gamma, gamma_peer):

@@ -12,7 +12,9 @@ import torch.distributed as dist
 BEAT = 2.0  # seconds between two signs of life
 PATIENCE = 30.0  # seconds without one after which a rank counts as dead
 GATHERING = timedelta(minutes=2)  # in which all ranks must have come
-SLOW = timedelta(days=7)  # a rank that shows signs of life may take so long: most data, longest epoch
+SLOW = timedelta(
+    days=7
+)  # a rank that shows signs of life may take so long: most data, longest epoch
 
 _connection: dict = {}
 
@@ -35,7 +37,9 @@ def alive(operation, *arguments, **options):
 
 def join() -> torch.device | None:
     """Under torchrun: connect, watch the others, return this rank's device; None in a process of its own."""
-    size, rank = (int(os.environ.get(name, default)) for name, default in (("WORLD_SIZE", "1"), ("RANK", "0")))
+    size, rank = (
+        int(os.environ.get(name, default)) for name, default in (("WORLD_SIZE", "1"), ("RANK", "0"))
+    )
     if size == 1 or dist.is_initialized():
         return None
     device = None
@@ -47,7 +51,9 @@ def join() -> torch.device | None:
     group_store = dist.PrefixStore("cycle/group", store)
     dist.init_process_group(backend, store=group_store, rank=rank, world_size=size, timeout=SLOW)
     control()
-    own = dist.TCPStore(store.host, store.port, is_master=False)  # waiting for the group must not stop the signs of life
+    own = dist.TCPStore(
+        store.host, store.port, is_master=False
+    )  # waiting for the group must not stop the signs of life
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(own, rank, size, done), daemon=True)
     _connection.update(done=done, watch=watch, store=store)
@@ -59,12 +65,17 @@ def _meet(rank: int, size: int) -> dist.TCPStore:
     """The store that all ranks know, once all have come; who has not within GATHERING is named."""
     if not 0 <= rank < size:
         raise ValueError(f"RANK must be from 0 to {size - 1}, got {rank}")
-    host, port = os.environ.get("MASTER_ADDR", "localhost"), int(os.environ.get("MASTER_PORT", "29500"))
+    host, port = (
+        os.environ.get("MASTER_ADDR", "localhost"),
+        int(os.environ.get("MASTER_PORT", "29500")),
+    )
     ours = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
         store = dist.TCPStore(host, port, is_master=ours, timeout=GATHERING, wait_for_workers=False)
     except (RuntimeError, ValueError) as error:  # DistNetworkError is a RuntimeError
-        raise ValueError(f"rank {rank} found nobody at MASTER_ADDR {host}, MASTER_PORT {port} ({error})") from None
+        raise ValueError(
+            f"rank {rank} found nobody at MASTER_ADDR {host}, MASTER_PORT {port} ({error})"
+        ) from None
     again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
     places = [f"cycle/{again}/came/{other}" for other in range(size)]
     if store.add(places[rank], 1) > 1:
@@ -73,7 +84,9 @@ def _meet(rank: int, size: int) -> dist.TCPStore:
     while missing := [other for other in range(size) if store.add(places[other], 0) == 0]:
         if time.monotonic() > end:
             named = ", ".join(map(str, missing))
-            raise ValueError(f"rank {named} did not come within {GATHERING.total_seconds():.0f} seconds")
+            raise ValueError(
+                f"rank {named} did not come within {GATHERING.total_seconds():.0f} seconds"
+            )
         time.sleep(0.1)
     return store
 
@@ -117,7 +130,9 @@ def _watch(store, rank: int, size: int, done: threading.Event) -> None:
         if done.is_set():
             return
         if silent and lost is None:
-            lost = int(store.compare_set("cycle/lost", "", str(silent[0])))  # the first to notice decides
+            lost = int(
+                store.compare_set("cycle/lost", "", str(silent[0]))
+            )  # the first to notice decides
         if lost is not None:
             print(
                 f"rank {lost} {reason}: this run ends here, on rank {rank}. "

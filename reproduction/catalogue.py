@@ -10,7 +10,14 @@ from reproduction import baselines, controls, search  # noqa: F401 (baselines re
 from reproduction.settings import PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}
-OF_A_VARIANT = ("flips", "silent", "forced_only", "control", "lies", "judged_on")  # settings of a run beside its options
+OF_A_VARIANT = (
+    "flips",
+    "silent",
+    "forced_only",
+    "control",
+    "lies",
+    "judged_on",
+)  # settings of a run beside its options
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix F)
 
 

@@ -218,9 +218,9 @@ def main() -> None:
 
 def _abandon_ranks() -> None:
     """Tell the other ranks, if there are any."""
-    ranks = sys.modules.get("cycle.ranks")
-    if ranks:
-        ranks.abandon()
+    watch = sys.modules.get("cycle.watch")
+    if watch:
+        watch.abandon()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from tqdm.auto import tqdm
 
-from cycle import options, partition, party, samples, state, store, streams
+import cycle
+from cycle import store
 from cycle.files import write_atomically
 from cycle.methods import method_of
 from cycle.party import accuracy
@@ -100,8 +101,8 @@ def warmup_key(run: Run, kind: dict) -> str:
     own["options"] = {name: value for name, value in own["options"].items() if name not in COLLABORATION}
     own |= kind | dict.fromkeys(OF_THE_ROUNDS)
     own |= {"threads": torch.get_num_threads(), "instructions": torch.backends.cpu.get_cpu_capability()}
-    modules = (datasets, models, options, partition, party, samples, settings, state, streams)
-    code = [Path(module.__file__).read_text() for module in modules]
+    own_modules = (cycle.options, cycle.partition, cycle.party, cycle.samples, cycle.state, cycle.streams)
+    code = [Path(module.__file__).read_text() for module in (*own_modules, datasets, models, settings)]
     return hashlib.sha256("".join([json.dumps(own, sort_keys=True), *code]).encode()).hexdigest()[:16]
 
 

@@ -9,11 +9,16 @@ from dataclasses import replace
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from cycle import distillation, gossip, participants, training
+from cycle import distillation, gossip, private
+from cycle.answers import Here
 from cycle.options import Options
-from cycle.participants import Task
-from reproduction import records
+from cycle.party import Heard, Party, answer, learn
+from cycle.play import begin, play
+from cycle.rules import Rules
+from cycle.state import frozen
+from reproduction import models, records
 from reproduction.bench.recording import clock, write
 from reproduction.data import datasets, fetch
 
@@ -22,7 +27,7 @@ HELD = 10_000  # images that a participant of the paper holds: what is scored, 5
 RECORD = records.RESULTS / "bench" / "round.json"
 
 
-def _task(device):
+def _parties(device) -> list[Party]:
     """Five participants with equal parts of CIFAR-10 where it is cached, of random pixels elsewhere (same cost)."""
     if fetch.cached("cifar10"):
         dataset = datasets.load("cifar10", device)
@@ -34,8 +39,12 @@ def _task(device):
         dataset = replace(
             digits, train_images=images, train_labels=labels, mean=(0.5,) * 3, std=(0.25,) * 3, full_scale=255.0
         )
-    parts = [np.arange(n * SAMPLES, (n + 1) * SAMPLES) for n in range(PARTICIPANTS)]
-    return Task(dataset, parts, "cnn", seed=0)
+    pixels, parties = datasets.Pixels(dataset), []
+    for n in range(PARTICIPANTS):
+        part = slice(n * SAMPLES, (n + 1) * SAMPLES)
+        model = models.build("cnn", dataset.in_shape, dataset.num_classes)
+        parties.append(Party(model, (dataset.train_images[part], dataset.train_labels[part]), prepare=pixels))
+    return parties
 
 
 def published_shape(people, options: Options, item_wise=True, graph=True, layout=torch.contiguous_format):
@@ -48,13 +57,13 @@ def published_shape(people, options: Options, item_wise=True, graph=True, layout
     for n, person in enumerate(people):
         if item_wise:
             items = [
-                (person.pixels(person.images[i : i + 1])[0].contiguous(), int(person.labels[i]))
+                (person.prepare(person.inputs[i : i + 1])[0].contiguous(), int(person.labels[i]))
                 for i in range(person.size)
             ]
             loader = torch.utils.data.DataLoader(items, options.batch_size, shuffle=True)
         else:
             order = torch.randperm(person.size, device=person.device).split(options.batch_size)
-            loader = ((person.pixels(person.images[rows]), person.labels[rows]) for rows in order)
+            loader = ((person.prepare(person.inputs[rows]), person.labels[rows]) for rows in order)
         for inputs, labels in loader:
             inputs, labels = inputs.to(person.device, memory_format=layout), labels.to(person.device)
             logits = everybody[n](inputs)
@@ -74,7 +83,7 @@ def bare_passes(people, options: Options, answering: np.ndarray):
     """The same forward and backward passes on batches prepared beforehand, and nothing else: what no loop can avoid."""
     peers = [copy.deepcopy(person.model).eval() for person in people]
     prepared = [
-        [(person.pixels(person.images[rows]), person.labels[rows]) for rows in _rows(person, options)]
+        [(person.prepare(person.inputs[rows]), person.labels[rows]) for rows in _rows(person, options)]
         for person in people
     ]
 
@@ -82,7 +91,7 @@ def bare_passes(people, options: Options, answering: np.ndarray):
         for n, person in enumerate(people):
             for inputs, labels in prepared[n]:
                 for k in np.flatnonzero(answering[:, n]):
-                    participants.answer(peers[k], inputs)
+                    answer(peers[k], inputs)
                 F.cross_entropy(person.model(inputs), labels).backward()
 
     return passes
@@ -91,14 +100,14 @@ def bare_passes(people, options: Options, answering: np.ndarray):
 def bare_scoring(people, options: Options):
     """The passes that scores cannot do without: one forward, the peers' answers, a backward for each and one's own."""
     peers = [copy.deepcopy(person.model).eval() for person in people]
-    prepared = [person.pixels(person.images[: options.score_samples]) for person in people]
+    prepared = [person.prepare(person.inputs[: options.score_samples]) for person in people]
 
     def passes():
         for n, person in enumerate(people):
             logits, parameters = person.model.eval()(prepared[n]), list(person.model.parameters())
             for k in range(len(people)):
                 if k != n:
-                    participants.answer(peers[k], prepared[n])
+                    answer(peers[k], prepared[n])
                 torch.autograd.grad(logits.sum(), parameters, retain_graph=True)
 
     return passes
@@ -135,31 +144,44 @@ def measure() -> dict[str, float]:
 
 def _measure():
     options = Options(local_epochs=0, rounds=10**6, batch_size=BATCH, lr=0.01)
-    task = _task(datasets.default_device())
-    people = task.participants(options)
+    device = datasets.default_device()
 
-    vpdl = training.vpdl(task, options, training.start(task, options))
+    def rounds(method, rules=None):
+        return play(begin(_parties(device), method, options, device=device), method, options, rules)
+
     everybody = ~np.eye(PARTICIPANTS, dtype=bool)
     half = gossip.adjacency("ring", PARTICIPANTS)  # half of the answers are sent: each trusts its two neighbours fully
-    state = training.start(task, options)
-    unforced = replace(options, period=10**9)  # but for the first round, which warms up
-    cycle = training._private_rounds(task, unforced, state, lambda *_: half.astype(float))
-    peers = [copy.deepcopy(person.model).eval() for person in state.participants]
+    vpdl, cycle, server = rounds("vpdl"), rounds("vpdl", Rules(share=lambda *_: half.copy())), rounds("fedavg")
+    state = begin(_parties(device), "cycle", options, device=device)
+    people, channel = state.participants, Here(state)
+    channel.open(0, 0, everybody, True)
 
-    def scoring():
-        training.calibrated(state, 0, options, everybody, lambda k, n, purpose: participants.live(peers[k]))
-
-    vpdl_round, learning, bare, bare_half, scores, bare_scores, published, resident, no_graph, channels_last = _seconds(
+    (
+        vpdl_round,
+        learning,
+        bare,
+        bare_half,
+        scores,
+        bare_scores,
+        published,
+        resident,
+        no_graph,
+        channels_last,
+        fed,
+        loader,
+    ) = _seconds(
         lambda: next(vpdl),
         lambda: next(cycle),
         bare_passes(people, options, everybody),
         bare_passes(people, options, half),
-        scoring,
+        lambda: private.scores(state, options, Rules(), channel, everybody),
         bare_scoring(people, options),
         lambda: published_shape(people, options),
         lambda: published_shape(people, options, item_wise=False),
         lambda: published_shape(people, options, item_wise=False, graph=False),
         lambda: published_shape(people, options, item_wise=False, graph=False, layout=torch.channels_last),
+        lambda: next(server),
+        lambda: plain_loader(people, options),
     )
     part = SAMPLES / HELD / options.period  # of a calibration, that falls on a round
     per_round = scores * part
@@ -173,8 +195,58 @@ def _measure():
         "saved_by_no_graph": (resident - no_graph) / published,
         "saved_by_layout": (no_graph - channels_last) / published,
         "saved_by_one_kl_and_fused_step": (channels_last - vpdl_round) / published,
-        "answers_sent": float(next(cycle).shares.mean() * PARTICIPANTS / (PARTICIPANTS - 1)),
+        "answers_sent": float(half.mean() * PARTICIPANTS / (PARTICIPANTS - 1)),
+        "fedavg_vs_dataloader": fed / loader,
+        "ops_per_step": operations(people, PARTICIPANTS - 1, options),
+        "ops_per_step_alone": operations(people, 0, options),
     }
+
+
+def plain_loader(people, options: Options):
+    """A FedAvg round as a plain loop: an item-wise DataLoader for each participant, then the mean of all models."""
+    everybody = [copy.deepcopy(person.model) for person in people]
+    for model, person in zip(everybody, people, strict=True):
+        inputs = person.prepare(person.inputs)
+        items = [(image.contiguous(), int(label)) for image, label in zip(inputs, person.labels, strict=True)]
+        optimizer = torch.optim.SGD(model.parameters(), options.lr, 0.9, nesterov=True, weight_decay=5e-4)
+        for inputs, labels in torch.utils.data.DataLoader(items, options.batch_size, shuffle=True):
+            loss = F.cross_entropy(model(inputs.to(person.device)), labels.to(person.device))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss.item()
+    with torch.no_grad():
+        for tensors in zip(*(model.parameters() for model in everybody), strict=True):
+            mean = torch.stack(tensors).mean(dim=0)
+            for tensor in tensors:
+                tensor.copy_(mean)
+
+
+class Operations(TorchDispatchMode):
+    """Counts what is dispatched and computes; views and autograd's bookkeeping move no number."""
+
+    FREE = ("view", "detach", "aten.t.", "expand", "select", "unsqueeze", "permute", "profiler", "transpose", "flatten")
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        self.count += not any(name in str(function) for name in self.FREE)
+        return function(*arguments, **(options or {}))
+
+
+def operations(people, peers: int, options: Options) -> int:
+    """Of one training step with so many peers: what a second batch adds to an epoch of one."""
+    models_of = frozen(people)
+    answers = [lambda inputs, rows, model=model: answer(model, inputs) for model in models_of[1 : 1 + peers]]
+    weights, counted = torch.ones(peers, dtype=torch.float64, device=people[0].device), []
+    for batches in (1, 2):
+        rows = torch.arange(batches * options.batch_size, device=people[0].device)
+        with Operations() as seen:
+            learn(people[0], 0, options, Heard(answers, weights) if peers else None, part=(rows, 0))
+        counted.append(seen.count)
+    return counted[1] - counted[0]
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from scipy.optimize import nnls
 
-from cycle import methods
 from cycle.options import Options
-from cycle.participants import Task
+from cycle.party import Party
+from cycle.play import rounds
 from cycle.sharing import BYTES_PER_NUMBER
-from reproduction import records
+from reproduction import models, records
 from reproduction.bench.recording import clock, write
 from reproduction.data import datasets
 
@@ -65,15 +65,14 @@ def measure(sizes=SIZES, populations=POPULATIONS) -> dict[str, float]:
 
 def _round(kind: str, n: int, **more) -> dict[str, float]:
     method, changes = KINDS[kind]
-    task = _task(n)
     options = Options(local_epochs=0, rounds=NEVER, batch_size=SAMPLES, lr=0.01, lr_every=NEVER, **changes, **more)
     empty = tensor_bytes() if kind in STATE else 0
-    rounds = methods.play(method, task, options)
-    next(rounds)
+    made = rounds(_parties(n), method, options)
+    next(made)
     found = []
     while len(found) < 3 or sum(seconds for seconds, *_ in found) < BUDGET:
         began = clock()
-        done = next(rounds)
+        done = next(made)
         seconds = clock() - began
         entries = [entry for entry in done.ledger.entries if entry[0] == done.index]
         found.append((seconds, len(entries), sum(size for *_, size in entries)))
@@ -83,10 +82,14 @@ def _round(kind: str, n: int, **more) -> dict[str, float]:
     return measured
 
 
-def _task(n: int) -> Task:
+def _parties(n: int) -> list[Party]:
     digits = datasets.load("digits")
     rows = np.arange(n * SAMPLES) % len(digits.train_labels)  # in a large population some hold the same digits
-    return Task(digits, list(rows.reshape(n, SAMPLES)), "mlp", seed=0, width=WIDTH)
+    pixels, parties = datasets.Pixels(digits), []
+    for part in rows.reshape(n, SAMPLES):
+        model = models.build("mlp", digits.in_shape, CLASSES, WIDTH)
+        parties.append(Party(model, (digits.train_images[part], digits.train_labels[part]), prepare=pixels))
+    return parties
 
 
 def tensor_bytes() -> int:

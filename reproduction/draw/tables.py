@@ -9,11 +9,10 @@ import pandas as pd
 from cycle.methods import method_of
 from reproduction import paper, records
 from reproduction.catalogue import EXPERIMENTS, OPTIONS, runs_of
-from reproduction.settings import COLLABORATION
 from reproduction.judge.compare import spread_text
 from reproduction.judge.trials import trials
 from reproduction.records import RESULTS
-from reproduction.settings import PROFILES, RECORDED, Run
+from reproduction.settings import COLLABORATION, PROFILES, RECORDED, Run
 
 MEASURES = ("MVA", "MCG", "CGS")
 
