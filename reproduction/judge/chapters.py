@@ -13,7 +13,7 @@ from reproduction.settings import RECORDED
 
 CLAIMS = {
     "cifar": cifar.CLAIMS,
-    "augmentation": augmentation.CLAIMS,
+    "printed-numbers": augmentation.CLAIMS,
     "baselines": baselines.CLAIMS,
     "free-riders": free_riders.CLAIMS,
     "sensitivity": sensitivity.CLAIMS,
