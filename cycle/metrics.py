@@ -4,7 +4,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from cycle.checks import NAMES_TOO, check_labels, check_number, check_numbers, check_whole
 
@@ -35,15 +34,15 @@ def gains(standalone, collaborative) -> np.ndarray:
 
 def pearson(x, y) -> tuple[float, float]:
     """Pearson correlation and its two-sided p-value; NaN where a side is constant, p NaN for two points."""
+    from scipy import stats  # a second to import, which nothing else in cycle waits for
+
     check_numbers(x, "x", ndim=1, size=2)
     check_numbers(y, "y", ndim=1, size=2, like=x)
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return float("nan"), float("nan")
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # scipy warns of nearly constant input; the value is still defined
+        warnings.simplefilter("ignore")  # of nearly constant input: the value is still defined
         result = stats.pearsonr(x, y)
     return float(result.statistic), float("nan") if x.size == 2 else float(result.pvalue)
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 
 from cycle.checks import check_choice, check_number, check_whole
-from reproduction.data import fedisic, fetch
+from reproduction.data import fetch
 
 DIGITS_TEST_PER_CLASS = 50
 
@@ -79,6 +79,8 @@ def _cifar100():
 
 def _fedisic(location=None):
     """The real skin lesions, with ImageNet's mean and deviation, which the pretrained EfficientNet expects."""
+    from reproduction.data import fedisic
+
     arrays, centers = fedisic.real(location)
     mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
     plain = _dataset("fedisic", arrays, len(fedisic.CLASSES), mean, std, 255.0, fetch.content_hash(arrays))
@@ -87,6 +89,8 @@ def _fedisic(location=None):
 
 def _fedisic_synthetic():
     """Drawn pictures in the true numbers of Fed-ISIC2019: a stand-in, called synthetic wherever it appears."""
+    from reproduction.data import fedisic  # it needs pandas, which listing experiments does not
+
     arrays, centers = fedisic.synthetic()
     mean, std = (0.6405, 0.4995, 0.4576), (0.2149, 0.1652, 0.1582)
     plain = _dataset("fedisic-synthetic", arrays, len(fedisic.CLASSES), mean, std, 255.0, fetch.content_hash(arrays))

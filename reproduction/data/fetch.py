@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
 from tqdm.auto import tqdm
 
 from cycle import files
@@ -94,6 +93,8 @@ def _official(name: str, directory: Path) -> dict[str, np.ndarray]:
 
 
 def _npm_copy(name: str, directory: Path) -> dict[str, np.ndarray]:
+    from PIL import Image
+
     npm = shutil.which("npm")
     if npm is None:
         raise DataError("npm is not installed")
