@@ -7,7 +7,10 @@ import torch
 from torch import nn
 
 import reproduction.vision  # noqa: F401 (before any test imports torchvision)
-from reproduction import models, settings
+from cycle.play import begin, play
+from cycle.rules import Rules
+from cycle.weights import vector
+from reproduction import baselines, controls, models, settings  # noqa: F401 (the first two register methods)
 from reproduction.data import datasets
 
 # Machines differ, so no test is timed. At home examples are drawn anew each time; CI judges a change, not its luck.
@@ -29,6 +32,28 @@ def small_run():
         options = settings.PROFILES["smoke"].options
         options = replace(options, **({"local_epochs": 2, "rounds": 6, "period": 3} | changes))
         return settings.Run("smoke", "digits", "mlp", method, split, n, seed, 200, options)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def begun(digits):
+    """The state of a run before its first epoch; also as if it were of another method."""
+
+    def make(run, method=None):
+        return begin(settings.parties_of(run, digits), method or run.method, run.options, run.seed, "cpu")
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def rounds_of(begun):
+    """All rounds of a run, each with the weights that everybody had after it."""
+
+    def make(run, method=None, state=None, **rules):
+        state, given = state or begun(run, method), Rules(**rules) if rules else None
+        rounds = play(state, method or run.method, run.options, given)
+        return [(done, [vector(party.model.parameters()) for party in done.participants]) for done in rounds]
 
     return make
 
