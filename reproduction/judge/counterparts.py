@@ -9,7 +9,7 @@ from reproduction import paper, records
 from reproduction.catalogue import EXPERIMENTS
 from reproduction.judge.trials import Trial
 from reproduction.paper import DATASET_NAMES, METHOD_NAMES, MODEL_NAMES
-from reproduction.paper.audit import GOSSIP, HONEST
+from reproduction.paper.printed_runs import GOSSIP, HONEST
 from reproduction.records import RESULTS
 
 DEVIATIONS = 2  # over seeds, that a printed value may lie from the measured mean and be said to agree

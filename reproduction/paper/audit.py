@@ -10,15 +10,19 @@ import numpy as np
 import pandas as pd
 
 from cycle import metrics
+from reproduction.paper.printed_runs import (
+    GOSSIP,
+    HONEST,
+    PLAYERS,
+    RUN,
+    name_of,
+    one_name_each,
+    per_participant,
+    recomputed,
+    without_rows,
+)
 
-PLAYERS = [f"P{n}" for n in range(1, 6)]
-HONEST = {"free-rider-study": 4, "free-rider-study-malicious2": 3}
-# Farthest that a correctly computed and rounded value can lie from one recomputed from rows of two decimals.
-ROUNDING = {"MVA": 0.01, "avg_honest": 0.01, "MCG": 0.015, "CGS": 0.015}
 BEST = {"MVA": "max", "MCG": "max", "CGS": "min", "rho": "max"}
-RUN = ["dataset", "model", "label", "N"]
-GOSSIP = ("DSGD", "CYCle[Gossip]")
-GOSSIP_TABLES = ("appendix-n20-results", "cycle-gossip-sgd-mcg-cgs", "cycle-gossip-sgd-mcg-cgs-a")  # of gossip only
 COLUMNS = ["kind", "where", "printed", "follows", "chose"]
 
 
@@ -49,30 +53,30 @@ def own_rows(values: pd.DataFrame) -> pd.DataFrame:
 
 def other_tables(values: pd.DataFrame) -> pd.DataFrame:
     """One quantity of one run printed with different values, where no participants' rows can decide between them."""
-    frame = _without_rows(values)
+    frame = without_rows(values)
     frame, rows = frame[frame["participant_or_metric"] != "avg_honest"], []
     groups = frame.groupby([*RUN, "method", "participant_or_metric"], sort=False)
     apart = groups["value"].transform("max") - groups["value"].transform("min") > 0.005
     for (*run, method, metric), group in frame[apart].groupby(groups.keys, sort=False):
         first, *others = (f"{row.value:.2f} ({row.table}, L{row.line})" for row in group.itertuples())
-        rows.append((f"{_name(run)}, {method}, {metric}", first, "; ".join(others)))
+        rows.append((f"{name_of(run)}, {method}, {metric}", first, "; ".join(others)))
     return _table("tables", rows, "each stands beside ours as it is printed")
 
 
 def implied_standalone(values: pd.DataFrame) -> pd.DataFrame:
     """Splits whose mean standalone accuracy MVA - MCG is not the same for all methods of one pipeline."""
     rows = []
-    for (table, *run, _), alone in _standalone(_without_rows(values)):
+    for (table, *run, _), alone in _standalone(without_rows(values)):
         if np.ptp(alone) > 0.02 + 1e-9:  # four roundings of half a hundredth
             first, *others = (f"{method} {value:.2f}" for method, value in alone.items())
-            rows.append((f"{table}: {_name(run)}, MVA - MCG", first, "; ".join(others)))
+            rows.append((f"{table}: {name_of(run)}, MVA - MCG", first, "; ".join(others)))
     return _table("standalone", rows, "our own standalone runs, one for all methods")
 
 
 def pipelines(values: pd.DataFrame) -> pd.DataFrame:
     """Runs whose distillation rows and gossip rows start from different standalone accuracies."""
     found = {}
-    for (table, dataset, _, label, n, pipeline), alone in _standalone(_runs(values)):
+    for (table, dataset, _, label, n, pipeline), alone in _standalone(one_name_each(values)):
         if table.startswith("noofparticipants"):
             found.setdefault((table, dataset, n, label), {})[pipeline] = alone.mean()
     rows = [
@@ -91,7 +95,7 @@ def bold_face(values: pd.DataFrame) -> pd.DataFrame:
         if column["bold"].any():
             column = column.assign(best=column.groupby([*RUN, "pipeline"])["value"].transform(BEST[metric]))
             for row in column[column["value"].eq(column["best"]) != column["bold"].eq(1)].itertuples():
-                run = _name((row.dataset, row.model, row.label, row.N))
+                run = name_of((row.dataset, row.model, row.label, row.N))
                 printed = f"{row.value:.2f} {'bold' if row.bold else 'not bold'}"
                 rows.append(
                     (f"{table}, L{row.line}: {run}, {row.method}, {metric}", printed, f"best is {row.best:.2f}")
@@ -105,7 +109,7 @@ def colours(values: pd.DataFrame) -> pd.DataFrame:
     for row in frame[~frame["table"].isin(HONEST)].itertuples():
         gain = metrics.gains(row.before, row.after)
         for n in np.flatnonzero((gain < -1e-9) != (row.colour == "lightred")):
-            where = f"{row.table}, L{row.line[n]}: {_name(row.run)}, {row.method}, {PLAYERS[n]}"
+            where = f"{row.table}, L{row.line[n]}: {name_of(row.run)}, {row.method}, {PLAYERS[n]}"
             rows.append((where, f"{row.after[n]:.2f} {row.colour[n] or 'not coloured'}", f"gain {gain[n]:.2f}"))
     return _table("colour", rows, "losers are counted from the gains")
 
@@ -177,118 +181,6 @@ def spread_convention(values: pd.DataFrame) -> dict[str, int]:
     }
 
 
-def granularity(values: pd.DataFrame) -> pd.DataFrame:
-    """For each group of printed accuracies the smallest number of answers (in thousands) that allows all of them.
-
-    `chance` is the probability that as many arbitrary values of two decimals would all be allowed, as a power of ten.
-    """
-    frame = values[values["participant_or_metric"].isin(PLAYERS)]
-    flipped = np.where(frame["method"].str.contains(r"flip=0\.[1-9]|flip=1", regex=True), ", labels flipped", "")
-    rows = []
-    for group, cells in frame.groupby(frame["table"] + flipped, sort=False):
-        printed = np.round(cells["value"].to_numpy() * 100)
-        size = next(size for size in range(1000, 10_001, 1000) if np.isin(printed, _allowed(size)).all())
-        chance = len(printed) * np.log10(len(_allowed(size)) / 10_001)
-        rows.append({"table": group, "values": len(printed), "answers": size, "chance": f"10^{chance:.0f}"})
-    return pd.DataFrame(rows)
-
-
-def last_digits(values: pd.DataFrame, table: str) -> pd.DataFrame:
-    """Last digits of a table's accuracies, and those expected of means over two and three runs on 2,000 samples."""
-    cells = values[values["table"].str.startswith(table) & values["participant_or_metric"].isin(PLAYERS)]
-    counted = np.bincount(np.round(cells["value"].to_numpy() * 100).astype(int) % 10, minlength=10)
-    expected = {"counted": counted}
-    for runs in (2, 3):
-        # A mean that ends in exactly half a hundredth may be printed up or down.
-        exact = np.arange(20 * runs) * 100 / (20 * runs)
-        up, down = (np.bincount(np.round(exact + nudge).astype(int) % 10, minlength=10) for nudge in (1e-6, -1e-6))
-        expected[f"{runs} runs"] = len(cells) * (up + down) / (2 * len(exact))
-    return pd.DataFrame(expected).rename_axis("last digit").reset_index()
-
-
-def smallest_gains(values: pd.DataFrame) -> pd.DataFrame:
-    """What MCG and CGS alone (1/N form) guarantee: no gain is below MCG - CGS sqrt(N - 1), and that can be attained.
-
-    At N = 2 it is attained. One row for each run that is not printed participant by participant.
-    """
-    frame = _without_rows(values)
-    keys = [*RUN, "method"]
-    wide = frame.pivot_table(index=keys, columns="participant_or_metric", values="value", aggfunc="last", sort=False)
-    wide = wide[["MCG", "CGS"]].dropna().reset_index()
-    least = wide["MCG"] - wide["CGS"] * np.sqrt(wide["N"] - 1)
-    loser = np.where(wide["N"] == 2, "somebody loses", "not certified")
-    table = frame.groupby(keys)["table"].last().loc[pd.MultiIndex.from_frame(wide[keys])].to_numpy()
-    on_gossip = wide["method"].eq("CYCle") & np.isin(table, GOSSIP_TABLES)
-    return pd.DataFrame(
-        {
-            "table": table,
-            "run": [_name(run) for run in wide[RUN].itertuples(index=False)],
-            "method": wide["method"].mask(on_gossip, "CYCle[Gossip]"),
-            "MCG": wide["MCG"],
-            "CGS": wide["CGS"],
-            "smallest possible gain": least,
-            "verdict": np.where(least >= 0, "nobody loses", loser),
-        }
-    )
-
-
-def per_participant(values: pd.DataFrame) -> pd.DataFrame:
-    """Every run printed participant by participant: standalone and final accuracies as arrays, and where."""
-    frame = _runs(values)
-    frame = frame[frame["participant_or_metric"].isin(PLAYERS)]
-    frame = frame.set_index(["table", *RUN, "method", "participant_or_metric"])[["value", "colour", "line"]]
-    wide = frame.unstack(sort=False)
-    cells = {key: wide[key][PLAYERS].to_numpy() for key in ("value", "colour", "line")}
-    alone = {index[:-1]: row for index, row in zip(wide.index, cells["value"], strict=True) if index[-1] == "SA"}
-    rows = zip(wide.index, *cells.values(), strict=True)
-    return pd.DataFrame(
-        [(index[0], index[1:-1], index[-1], alone[index[:-1]], *row) for index, *row in rows],
-        columns=["table", "run", "method", "before", "after", "colour", "line"],
-    )
-
-
-def recomputed(values: pd.DataFrame) -> pd.DataFrame:
-    """Each printed MVA, MCG, CGS or average beside what the participants' rows give, the CGS in both conventions."""
-    frame, found = _runs(values), []
-    summaries = dict(list(frame[frame["participant_or_metric"].isin(ROUNDING)].groupby([*RUN, "method"])))
-    for row in per_participant(values).itertuples():
-        gain = metrics.gains(row.before, row.after)
-        honest = row.after[: HONEST.get(row.table)].mean()
-        rows = {"MVA": row.after.mean(), "MCG": gain.mean(), "CGS": gain.std(), "avg_honest": honest}
-        for printed in summaries.get((*row.run, row.method), frame[:0]).itertuples():
-            metric = printed.participant_or_metric
-            # An average over the honest belongs to its own table; the other measures are repeated in several.
-            if printed.table == row.table if metric == "avg_honest" else row.table not in HONEST:
-                found.append(
-                    {
-                        "where": f"{printed.table}, L{printed.line}: {_name(row.run)}, {row.method}, {metric}",
-                        "metric": metric,
-                        "printed": printed.value,
-                        "tolerance": ROUNDING[metric] + 1e-9,
-                        "from the rows": rows[metric],
-                        "with 1/(N-1)": gain.std(ddof=1) if metric == "CGS" else np.nan,
-                    }
-                )
-    return pd.DataFrame(found)
-
-
-def _runs(values):
-    """The printed values with one name for one run: the tables spell the same network and method differently."""
-    method = values["method"].str.replace("[PDL]", "", regex=False).str.replace(" flip=0.0", "", regex=False)
-    second = values["table"].eq("free-rider-study-malicious2") & method.str.contains("flip")
-    by_number = values["table"].str.startswith("noofparticipants") & ~method.isin(GOSSIP)
-    method = method.mask(second, method + ", two flip")
-    return values.assign(method=method, model=values["model"].mask(by_number, "ResNet18"))
-
-
-def _without_rows(values):
-    """What no participants' rows can check: their own cells, and summaries of runs printed without them."""
-    frame = _runs(values)
-    player = frame["participant_or_metric"].isin(PLAYERS)
-    key = pd.MultiIndex.from_frame(frame[[*RUN, "method"]])
-    return frame[player | ~key.isin(key[player])]
-
-
 def _standalone(frame):
     """For each table, run and pipeline: MVA - MCG by method."""
     keys = ["table", *RUN, "pipeline"]
@@ -310,17 +202,6 @@ def _shares(label):
         return np.array([])
     kappa, m = (float(part) for part in re.findall(r"[\d.]+", label))
     return np.where(np.arange(5) < m, kappa, (1 - m * kappa) / (5 - m)).round(6)
-
-
-def _allowed(size):
-    """Hundredths of a percent that an accuracy out of `size` answers can be printed as, ties up or down."""
-    exact = np.arange(size + 1) * 10_000 / size
-    return np.unique(np.concatenate([np.ceil(exact - 0.5 - 1e-9), np.floor(exact + 0.5 + 1e-9)]))
-
-
-def _name(run):
-    dataset, model, label, n = run
-    return f"{dataset} {model} {label}, N = {n}".replace("  ", " ")
 
 
 def _table(kind, rows, chose):

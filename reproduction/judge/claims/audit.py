@@ -4,7 +4,7 @@ import numpy as np
 
 from cycle import metrics
 from reproduction.judge.claim import Check, Claim
-from reproduction.paper import audit
+from reproduction.paper import printed_runs
 
 TABLE, FIVE_MORE, BY_NUMBER = ("performance-study",), ("imbstudy",), ("noofparticipantsv3-part1",)
 SKIN = ("cycle-gossip-sgd-mcg-cgs",)
@@ -28,7 +28,7 @@ def compare(tables, method, others, metric, holds, chosen=lambda label: True) ->
     def check(values):
         frame = values[values["table"].isin(tables) & values["participant_or_metric"].eq(metric)]
         cases = []
-        for run, group in frame[frame["label"].map(chosen)].groupby(audit.RUN, sort=False):
+        for run, group in frame[frame["label"].map(chosen)].groupby(printed_runs.RUN, sort=False):
             value = group.set_index("method")["value"]
             cases += [
                 (
@@ -52,7 +52,7 @@ def gains(chosen, who, holds) -> Check:
 
     def check(values):
         cases = []
-        for row in audit.per_participant(values).itertuples():
+        for row in printed_runs.per_participant(values).itertuples():
             gain = metrics.gains(row.before, row.after)
             for n in np.atleast_1d(who(row.before)) if chosen(row) else ():
                 cases.append((f"{row.method} {_where(row.run)}, P{n + 1}: {gain[n]:+.2f}", holds(gain[n])))
@@ -65,7 +65,7 @@ def certified(tables) -> Check:
     """MCG and CGS of CYCle leave no room for a loser in a table that prints nothing else."""
 
     def check(values):
-        frame = audit.smallest_gains(values)
+        frame = printed_runs.smallest_gains(values)
         frame = frame[frame["table"].isin(tables) & frame["method"].isin(["CYCle", "CYCle[Gossip]"])]
         rows = zip(frame["run"], frame["smallest possible gain"], frame["verdict"], strict=True)
         return [(f"{run}: {gain:.2f}", verdict == "nobody loses") for run, gain, verdict in rows]
@@ -164,7 +164,7 @@ CLAIMS = (
           compare(TABLE, "CYCle", ("FedAvg",), "CGS", np.less, _imbalanced)),
     claim(424, "our method consistently provides positive collaboration gains to all participants",
           "everybody gains wherever participants are printed and nobody flips labels",
-          gains(lambda row: row.method == "CYCle" and row.table not in audit.HONEST, _all, _positive)),
+          gains(lambda row: row.method == "CYCle" and row.table not in printed_runs.HONEST, _all, _positive)),
     claim(424, "not the case for FedAvg or VPDL, which is evident in the outcomes for P1 in the imbalanced (0.8, 1) "
           "and (0.6, 1) settings", "P1 loses",
           gains(lambda row: row.table == "performance-study-table-c10-left" and row.method in ("FedAvg", "VPDL")

@@ -22,7 +22,7 @@ def curve(last, best, after_local):
 @pytest.fixture
 def frame(recorded, tmp_path, monkeypatch):
     """Alone: 3 points above print at the end, on it at best, 10 below after the local epochs. CYCle: P1 is 5 below."""
-    monkeypatch.setattr(printed_numbers.records, "_checked", lambda record, run, path: record)
+    monkeypatch.setattr(printed_numbers.records, "checked", lambda record, run, path: record)
     alone = np.array(ALONE)
     recorded("cifar10-cnn", [0] * 5, "standalone", profile="paper", accuracy=list(alone + 3), standalone=[0.0] * 5,
              curve=curve(alone + 3, alone + [4, 3, 3, 3, 3], alone - 10))  # fmt: skip

@@ -3,10 +3,7 @@
 import re
 
 import numpy as np
-import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reproduction import paper
 from reproduction.paper import audit
@@ -101,55 +98,3 @@ def test_printed_spread_is_the_population_form(altered):
     assert round(float(np.sqrt(np.mean((gains - gains.mean()) ** 2))), 2) == 2.56
     sample = altered(round(float(gains.std(ddof=1)), 2), **cell(1548, "CGS", method="CYCle"))
     assert audit.spread_convention(sample)["fit 1/(N-1)"] == 1
-
-
-def test_granularity_sees_a_single_foreign_value(altered):
-    sizes = audit.granularity(paper.tables()).set_index("table")["answers"]
-    assert sizes["performance-study-table-c100"] == 2000
-    one = audit.granularity(altered(56.11, **cell(1207, "P1", method="CYCle"))).set_index("table")["answers"]
-    assert one["performance-study-table-c100"] > 2000
-    assert one.drop("performance-study-table-c100").equals(sizes.drop("performance-study-table-c100"))
-
-
-@pytest.mark.parametrize("runs", [2, 3])
-def test_last_digits_are_those_of_simulated_runs(runs):
-    """Means over runs on 2,000 samples, printed with two decimals: the expected digits occur, and no others."""
-    right = np.random.default_rng(0).integers(1000, 1800, size=(40_000, runs)).mean(axis=1)
-    digits = np.bincount([int(f"{100 * value / 2000:.2f}"[-1]) for value in right], minlength=10) / len(right)
-    expected = audit.last_digits(paper.tables(), DETAIL)
-    assert np.allclose(digits, expected[f"{runs} runs"] / expected["counted"].sum(), atol=0.03)
-
-
-@given(st.lists(st.floats(-20, 20), min_size=2, max_size=12))
-def test_no_gain_lies_below_mean_minus_spread_times_root(gains):
-    gains = np.array(gains)
-    printed = {
-        "table": "t",
-        "dataset": "CIFAR-10",
-        "model": "",
-        "label": "",
-        "split": "s",
-        "N": len(gains),
-        "method": "m",
-    }
-    values = [
-        printed | {"participant_or_metric": k, "value": v} for k, v in (("MCG", gains.mean()), ("CGS", gains.std()))
-    ]
-    (least,) = audit.smallest_gains(pd.DataFrame(values))["smallest possible gain"]
-    assert gains.min() >= least - 1e-9
-
-
-def test_smallest_gain_is_attained_by_one_participant_against_the_rest():
-    for row in audit.smallest_gains(paper.tables()).itertuples():
-        n = int(row.run.rsplit(" ", 1)[1])
-        gains = np.full(n, row.MCG + row.CGS / np.sqrt(n - 1))
-        gains[0] = row._6
-        assert np.isclose(gains.mean(), row.MCG) and np.isclose(gains.std(), row.CGS)
-        assert (row.verdict == "nobody loses") == (gains.min() >= 0)
-
-
-def test_cycle_in_a_table_of_gossip_is_cycle_on_gossip():
-    gains = audit.smallest_gains(paper.tables())
-    on_gossip = gains["table"].isin(audit.GOSSIP_TABLES)
-    assert on_gossip.any() and "CYCle" not in set(gains.loc[on_gossip, "method"])
-    assert "CYCle" in set(gains.loc[~on_gossip, "method"])
