@@ -22,6 +22,7 @@ _DOOR = {
     "Rules": "rules",
     "Round": "state",
     "Result": "front",
+    "Collapse": "front",
     "run": "front",
     "load": "front",
     "rounds": "play",

@@ -1,0 +1,49 @@
+"""What a receiver can do against peers who lie: it knows the true label of every sample it asks.
+
+So a peer need not be trusted as a person; it counts sample by sample, as far as it is right. The
+rules are `count` functions: (centred logits [peer, sample, class], labels) -> [peer, sample].
+"""
+
+import torch
+
+BOUND = 15.0  # centred logits beyond it say no more: where answers are clipped on arrival
+SCALE = 5.0  # a margin from which on an answer counts in full
+
+
+def margins(answers: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """By how much each answer prefers the true label to the next best class: [peer, sample]."""
+    true = labels.expand(len(answers), -1)[:, :, None]
+    others = answers.scatter(2, true, -torch.inf)
+    return answers.gather(2, true)[:, :, 0] - others.amax(dim=2)
+
+
+def by_margin(scale: float = SCALE):
+    """The margin rule: an answer counts as far as it is right, clip(margin / scale, 0, 1).
+
+    An answer that counts has its largest value at the true label, so the own loss and the
+    distillation loss agree on what is right, however many peers lie. No majority is needed.
+    """
+    if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
+        raise ValueError(f"scale must be a positive number, got {scale!r}")
+
+    def count(answers: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return (margins(answers, labels) / scale).clamp(0, 1)
+
+    return count
+
+
+def clipped_update(vectors, own: torch.Tensor) -> list[torch.Tensor]:
+    """Gossip and servers: what each peer's model says beside the own one, at most as long as the median.
+
+    `vectors` are models as rows, None where nothing arrived; one that is not finite is the own.
+    Half of the senders must be honest (centred clipping: Karimireddy et al., 2021).
+    """
+    moves = {j: vector - own for j, vector in enumerate(vectors) if vector is not None}
+    lengths = torch.stack([move.norm() for move in moves.values()])
+    usable = lengths.isfinite()
+    limit = lengths[usable].median() if usable.any() else lengths.new_zeros(())
+    bounded = list(vectors)
+    for (j, move), length, fine in zip(moves.items(), lengths, usable, strict=True):
+        scale = torch.where(length > limit, limit / length.clamp_min(1e-30), 1.0)
+        bounded[j] = own + scale * move if fine else own
+    return bounded
