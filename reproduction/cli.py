@@ -100,7 +100,11 @@ def run(arguments) -> None:
     device = watch.join()
     if os.environ.get("RANK", "0") == "0":
         print(f"{name}, profile {profile}: {overview.stand_in(name, profile)}", file=sys.stderr, flush=True)
-    done = [execute.execute(one, name, device=arguments.device or device) for one in selected]
+    device, keep, count = arguments.device or device, arguments.keep_models, len(selected)
+    done = [
+        execute.execute(one, name, device=device, place=(number, count), keep=keep)
+        for number, one in enumerate(selected, 1)
+    ]
     if watch.leave():
         from reproduction import outcome
 
@@ -186,6 +190,7 @@ def parser() -> argparse.ArgumentParser:
         "--privacy", choices=("plain", "fhe"), help="how answers travel (default: as the experiment says)"
     )
     verb.add_argument("--threads", type=_threads, help="CPU threads (one thread each for runs side by side)")
+    verb.add_argument("--keep-models", action="store_true", help="keep the trained models beside the record")
     add_for_experiment("table", table, "ours beside the paper's, from what is recorded")
     verb = add("data", data, "fetch a data set and verify it")
     verb.add_argument("name", metavar="NAME", help="digits, cifar10, cifar100, fedisic, fedisic-synthetic")

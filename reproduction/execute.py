@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import torch
-from tqdm.auto import tqdm
 
 import cycle
 from cycle import store
@@ -19,7 +17,8 @@ from cycle.party import accuracy
 from cycle.play import begin, device_of, play
 from cycle.ranks import Ranks
 from cycle.state import Round, State
-from reproduction import controls, models, settings
+from reproduction import controls, kept, models, settings
+from reproduction import progress as shown
 from reproduction.data import datasets
 from reproduction.fields import load
 from reproduction.provenance import command_of, provenance
@@ -30,14 +29,19 @@ OF_THE_ROUNDS = ("method", "variant", "alone_as", "control", "lies", "silent", "
 LAYOUT = 2  # of what is saved: one more whenever `State.save` or the log changes
 
 
-def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, progress: bool = True) -> dict:
+def execute(
+    run: Run, experiment: str, results: Path = RESULTS, device=None, progress: bool = True, place=(1, 1), keep=False
+) -> dict:
     """The record of a run: read where it exists, else resumed or run, and written.
 
-    With several ranks all call this; `results` is a directory that all of them see.
+    With several ranks all call this; `results` is a directory that all of them see. `place` is the run's number and
+    that of all runs asked for; `keep`: the trained models are saved beside the record.
     """
     path, ranks = results / run.path, Ranks.of(run.n)
     recorded = ranks.broadcast(load(path) if ranks.first and path.exists() else None)
     if recorded is not None:
+        if keep and not kept.folder(run, results).exists():
+            raise ValueError(f"{path} was recorded without its models: move it away to train them again")
         return checked(recorded, run, path)
     device = device_of(device or "auto")
     dataset = judged(run, datasets.load(run.dataset, device))
@@ -56,9 +60,7 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
         earlier = [*before.pop("earlier", []), before | {"epochs": state.epoch}]
         log = saved[0]["log"] | {"provenance": origin | {"earlier": earlier}}
 
-    quiet = 1.0 if sys.stderr.isatty() else 60.0
-    hidden, name = not (progress and ranks.first), run.path.removesuffix(".json")
-    bar = tqdm(total=run.options.epochs, initial=state.epoch, desc=name, disable=hidden, mininterval=quiet)
+    bar = shown.bar(run, state.epoch, *place, hidden=not (progress and ranks.first))
     began = time.perf_counter() - log["seconds"]
     for done in play(state, run.method, run.options, rules):
         tested = state.epoch % PROFILES[run.profile].test_every == 0 or state.epoch == run.options.epochs
@@ -67,9 +69,11 @@ def execute(run: Run, experiment: str, results: Path = RESULTS, device=None, pro
             log["refused"][pair] = log["refused"].get(pair, 0) + 1
         measured = ranks.gather(_measured(done, dataset, tested)) if tested or done.scored else None
         if measured:
-            accuracies = _enter(log, run, done, measured, tested)
-            bar.set_postfix_str("accuracy " + " ".join(f"{value:.1f}" for value in accuracies), refresh=False)
+            if accuracies := _enter(log, run, done, measured, tested):
+                bar.set_postfix_str(shown.accuracies(accuracies), refresh=False)
         log["seconds"] = time.perf_counter() - began
+        if keep and state.epoch == run.options.epochs:
+            kept.keep(run, done, results)
         checkpoints.save(state, log)
         bar.update()
     bar.close()
