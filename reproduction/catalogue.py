@@ -63,6 +63,7 @@ PRESET = {  # of CGSV's code
 }  # fmt: skip
 SLIM = {"laptop": ("resnet18", 8)}
 AUGMENTED, PRINTED_RATE = "augmented", "augmented-lr0.1"  # variants in which everybody, also alone, trains otherwise
+LATE, LATE_T = f"{PRINTED_RATE}-late", f"{PRINTED_RATE}-late-T10"  # decays 25 and 50 rounds after the first
 RECOMMENDED = "recommended"
 OWN_T, OWN_T_RATE = "own-T5", "own-T5-lr0.1"
 PER_PEER = {"normalisation": "per_peer"}  # lambda_0 for each peer
@@ -174,6 +175,17 @@ EXPERIMENTS = {
         model="cnn",
         variants={"flip1.0x1": FLIPPER | {"methods": ("standalone", *PRIVATE)}}
         | _controls(SHUFFLES, "flip1.0x1-", **FLIPPER),
+    ),
+    "printed-numbers": Experiment(
+        "The rate decays as in CaPriDe's code, 25 and 50 epochs after peers begin: CIFAR-10, CNN",
+        ("performance-study", "performance-study-table-c10-right"),
+        ("imbalanced-0.6-1",),
+        methods=("standalone", "cycle"),
+        model="cnn",
+        variants={
+            LATE: _everybody(LATE, ("standalone", "cycle"), augment=True, lr=0.1, decay_from="rounds"),
+            LATE_T: _everybody(LATE, ("cycle",), augment=True, lr=0.1, decay_from="rounds", temperature=10.0),
+        },
     ),
     "learning-rate": Experiment(
         "The printed learning rate 0.1 beside the one we use: CIFAR-10, CNN",

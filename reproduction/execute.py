@@ -25,7 +25,7 @@ from reproduction.provenance import command_of, provenance
 from reproduction.records import OF_A_RUN, RESULTS, accuracy_alone, checked
 from reproduction.settings import COLLABORATION, PROFILES, Run, judged, parties_of
 
-OF_THE_ROUNDS = ("method", "variant", "alone_as", "control", "lies", "silent", "forced_only", "judged_on")
+OF_THE_ROUNDS = ("method", "variant", "alone_as", "control", "lies", "silent", "forced_only")
 LAYOUT = 2  # of what is saved: one more whenever `State.save` or the log changes
 
 

@@ -37,6 +37,8 @@ READINGS = (
     Reading(
         "augmented, rate 0.1, lambda_0 for each peer", "cifar10-cnn-augmented", f"{catalogue.PRINTED_RATE}-per-peer"
     ),
+    Reading("augmented, rate 0.1, decays at 50 and 75", "printed-numbers", catalogue.LATE),
+    Reading("augmented, rate 0.1, decays at 50 and 75, T = 10", "printed-numbers", catalogue.LATE_T),
 )
 
 
@@ -121,3 +123,20 @@ def noise_between_seeds(frame: pd.DataFrame) -> float:
     key = ["reading", "taken", "method", "split", "participant"]
     wide = frame[frame["taken"].eq("last epoch")].pivot_table(index=key, columns="seed", values="here")
     return float(np.sqrt(((wide[1] - wide[0]) ** 2).mean()))
+
+
+def without_the_dip(frame: pd.DataFrame, dip: int = 5000) -> pd.DataFrame:
+    """The printed mean gains of those with `dip` images, and what they were if their B lay on the curve of the rest.
+
+    The curve is the printed accuracy alone against the logarithm of the amount of data, straight between two sizes.
+    """
+    even = frame[~frame["split"].str.startswith("dirichlet")].drop_duplicates(["method", "split", "participant"])
+    alone, together = (even[even["method"] == method] for method in METHODS)
+    curve = alone.groupby("images")["printed"].mean()
+    others = curve.drop(dip)
+    expected = float(np.interp(np.log(dip), np.log(others.index), others))
+    reached = together[together["images"] == dip].groupby("split", sort=False)["printed"].mean()
+    found = alone[alone["images"] == dip].groupby("split", sort=False)["printed"].mean()
+    return pd.DataFrame(
+        {"B": found, "B on the curve": expected, "gain": reached - found, "gain on the curve": reached - expected}
+    )

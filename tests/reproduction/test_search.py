@@ -4,7 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reproduction import catalogue, search, settings
+from cycle import partition
+from cycle.options import Options
+from reproduction import catalogue, execute, search, settings
 
 
 def test_settings_are_drawn_once_and_evenly():
@@ -25,8 +27,8 @@ def test_what_decides_is_never_the_test_set(digits):
     assert {run.judged_on for run in runs} == {run.alone().judged_on for run in runs} == {"held-out"}
     judged = settings.judged(runs[0], digits)
     left = {image.tobytes() for image in judged.test_images.numpy()}
-    used = [settings.task_of(replace(runs[0], seed=seed), digits) for seed in settings.LEARNED_FROM]
-    learned = {digits.train_images[int(row)].numpy().tobytes() for task in used for row in np.concatenate(task.parts)}
+    used = [partition.stratified_subset(digits.train_labels, runs[0].images, seed) for seed in settings.LEARNED_FROM]
+    learned = {digits.train_images[int(row)].numpy().tobytes() for rows in used for row in rows}
     tested = {image.tobytes() for image in digits.test_images.numpy()}
     assert left and not left & learned and not left & tested
     assert settings.judged(replace(runs[0], judged_on="test"), digits) is digits
@@ -43,6 +45,18 @@ def test_alone_differs_in_training_as_its_setting_does_and_in_nothing_else():
         alone, wanted = run.alone(), (search.drawn() | search.followed())[run.variant]
         assert alone.path.endswith(f"standalone+{run.variant}.seed0.json")
         assert alone.options.epochs == run.options.epochs == 10 + wanted["rounds"]
-        assert [alone.options.lr_at(epoch) for epoch in range(40)] == [run.options.lr_at(epoch) for epoch in range(40)]
+        assert [alone.options.decay(epoch) for epoch in range(40)] == [run.options.decay(epoch) for epoch in range(40)]
         assert (alone.options.lambda_0, alone.options.temperature) == (50, 5)
         assert next(catalogue.runs_of("search", "laptop", methods=["standalone"], variants=[run.variant])) == alone
+
+
+def test_local_epochs_tested_on_other_images_are_not_shared():
+    """Their curve belongs to the images that they were tested on."""
+    run = next(catalogue.runs_of("search", "laptop"))
+    assert execute.warmup_key(run, {}) != execute.warmup_key(replace(run, judged_on="test"), {})
+
+
+def test_what_is_recommended_is_what_the_search_chose():
+    """But for the augmentation, which belongs to pictures."""
+    run = next(catalogue.runs_of("recommended", "laptop", methods=["cycle"], variants=["recommended"]))
+    assert Options.recommended(augment=True) == run.options
