@@ -1,11 +1,24 @@
-"""Private distillation under CKKS: answers are computed on encrypted samples and read by their owner only."""
+"""Private distillation under CKKS: answers are computed on encrypted samples, read by their owner.
+
+Read in this order: params, residues, polynet (what is computed), wire and message (what travels),
+owner and evaluator (who computes), trial and channel (how a run uses them).
+"""
 
 from cycle.fhe.channel import EncryptedChannel
-from cycle.fhe.errors import FHEError
+from cycle.fhe.errors import AnswerRefused, FHEError
 from cycle.fhe.evaluator import Evaluator
 from cycle.fhe.meter import TrafficMeter
 from cycle.fhe.owner import KeyOwner
 from cycle.fhe.params import Params
 from cycle.fhe.polynet import PolyNet
 
-__all__ = ["EncryptedChannel", "Evaluator", "FHEError", "KeyOwner", "Params", "PolyNet", "TrafficMeter"]
+__all__ = [
+    "AnswerRefused",
+    "EncryptedChannel",
+    "Evaluator",
+    "FHEError",
+    "KeyOwner",
+    "Params",
+    "PolyNet",
+    "TrafficMeter",
+]

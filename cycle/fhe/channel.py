@@ -1,115 +1,127 @@
-"""How the training loop asks for an encrypted answer: a channel carries it through messages.
+"""How a training loop asks for an encrypted answer: a channel carries it through messages.
 
-It publishes everybody's keys and samples once, and from then on computes an answer only when it is asked for: what the
-sharing mask withholds costs nothing. All messages are counted in `meter`.
+It publishes everybody's keys and samples once; from then on an answer is computed when it is asked
+for, so what is withheld costs nothing. All messages are counted in `meter`.
 """
 
 import os
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import combinations
 
 import numpy as np
 import torch
 from torch import nn
 
-from cycle.fhe import message
-from cycle.fhe.errors import FHEError, InputRefused, WrongContent
+from cycle.fhe import keys, message, wire
+from cycle.fhe.errors import AnswerRefused, FHEError, InputRefused, WrongContent
 from cycle.fhe.evaluator import Evaluator
 from cycle.fhe.meter import TrafficMeter
 from cycle.fhe.owner import KeyOwner
 from cycle.fhe.params import Params
 from cycle.fhe.polynet import PolyNet
-from cycle.fhe.wire import fingerprint
 
 SETUP = 0  # the round that publications carry; their kinds never meet those of answers
 PROBES = 128  # own samples on which a sender looks how large its network's values get
 
 
 class EncryptedChannel:
-    """Everybody owns a key; samples and answers travel encrypted, and only the receiver of an answer can read it.
+    """Everybody owns a key; only the receiver of an answer can read it.
 
-    Links have a MAC key for each pair, everybody an inbox. There is no seed: whoever can repeat the randomness of a key
-    holds the key. Answers carry noise of about 1e-4.
+    Links have a MAC key for each pair, everybody an inbox. There is no seed: whoever can repeat the
+    randomness of a key holds the key.
     """
 
-    def __init__(self, inputs: Sequence[torch.Tensor], module_template: nn.Module, temperature: float = 5.0):
+    def __init__(
+        self,
+        inputs: Sequence[torch.Tensor],
+        module_template: nn.Module,
+        temperature: float = 5.0,
+    ):
         if len(inputs) < 2:
-            raise InputRefused(f"inputs: one tensor for each of at least 2 participants, got {len(inputs)}")
-        if any(len(samples) == 0 or samples.shape[1:] != inputs[0].shape[1:] for samples in inputs):
+            raise InputRefused(f"inputs: a tensor for each of at least 2, got {len(inputs)}")
+        if any(len(part) == 0 or part.shape[1:] != inputs[0].shape[1:] for part in inputs):
             raise InputRefused("inputs: every participant needs samples, and all of the same shape")
-        if not temperature > 0:
-            raise FHEError(f"temperature must be positive, got {temperature}")
-        self.meter = TrafficMeter()
-        self.temperature = temperature
+        if not all(torch.isfinite(part).all() for part in inputs):
+            raise InputRefused("inputs must be finite")
+        self.meter, self.temperature = TrafficMeter(), temperature
         self._device, self._dtype = inputs[0].device, inputs[0].dtype
         self._in_shape = tuple(inputs[0].shape[1:])
-        self._batches = [len(samples) for samples in inputs]
+        template = PolyNet.from_torch(module_template, self._in_shape, temperature)
+        self._classes, people = template.classes, range(len(inputs))
         # Stands for keys that a deployment agrees on in an authenticated key exchange.
-        self._mac_keys = {frozenset(pair): os.urandom(32) for pair in permutations(range(len(inputs)), 2)}
-        self._inboxes = [message.Inbox() for _ in inputs]
-        self._setup(inputs, module_template)
+        self._mac_keys = {frozenset(pair): os.urandom(32) for pair in combinations(people, 2)}
+        self._inboxes = [message.Inbox() for _ in people]
+        flat = [part.flatten(1).numpy(force=True) for part in inputs]
+        self._samples = [part[:PROBES] for part in flat]
+        # Public: the power of two that bounds everybody's inputs.
+        bound = 2.0 ** np.ceil(np.log2(max(1e-3, *(float(np.abs(part).max()) for part in flat))))
+        self._owners = [KeyOwner(Params(template.depth, len(part), bound)) for part in flat]
+        self._evaluators = [self._published(n, part) for n, part in enumerate(flat)]
 
-    def answer(self, sender: int, receiver: int, round_index: int, model: nn.Module) -> torch.Tensor:
-        """Centred z / T [samples, classes] of the sender's model on all the receiver's samples, on their device.
+    def answer(self, sender: int, receiver: int, round_index: int, model: nn.Module):
+        """Centred z / T [samples, classes] of the sender's model on all the receiver's samples.
 
-        One answer for each sender, receiver and round, in increasing rounds: a second one is refused as a replay.
+        One answer for each sender, receiver and round, in increasing rounds. AnswerRefused names
+        whose message was at fault, the sender's or the keys of the receiver.
         """
         if frozenset((sender, receiver)) not in self._mac_keys:
-            raise FHEError(f"sender and receiver must be two of the {len(self._batches)} participants")
-        payload, operations = self._compute(sender, receiver, model)
-        self.meter.computed(sender, receiver, round_index, operations)
-        shape = (self._batches[receiver], self._classes)
-        payload = self._deliver("answer", sender, receiver, round_index, shape, payload, self._identity(receiver))
-        logits = torch.from_numpy(self._read(receiver, payload))
+            raise FHEError(f"sender and receiver must be two of {len(self._owners)} participants")
+        owner, evaluator = self._owners[receiver], self._evaluators[receiver]
+        if isinstance(evaluator, FHEError):
+            raise AnswerRefused(receiver, str(evaluator)) from evaluator
+        try:
+            payload = self._computed(sender, receiver, round_index, model)
+            shape = (owner.params.batch, self._classes)
+            payload = self._deliver("answer", sender, receiver, round_index, shape, payload)
+            logits = torch.from_numpy(owner.decrypt_logits(payload, self._classes))
+        except FHEError as error:
+            raise AnswerRefused(sender, str(error)) from error
         return logits.to(self._device, self._dtype)
 
-    def _deliver(self, kind, sender, receiver, round_index, shape, payload, identity):
+    def _computed(self, sender, receiver, round_index, model):
+        evaluator = self._evaluators[receiver]
+        before = evaluator.operations.copy()
+        samples = self._samples[sender]
+        network = PolyNet.from_torch(model, self._in_shape, self.temperature, samples=samples)
+        payload = evaluator.logits(network)
+        self.meter.computed(sender, receiver, round_index, evaluator.operations - before)
+        return payload
+
+    def _deliver(self, kind, sender, receiver, round_index, shape, payload):
         """Seal, count, and open on the other side."""
+        owner = self._owners[receiver if kind == "answer" else sender]
+        identity = owner.params.digest, owner.key_id
         envelope = message.Envelope(kind, sender, receiver, round_index, shape, *identity)
         mac_key = self._mac_keys[frozenset((sender, receiver))]
         sealed = message.seal(envelope, payload, mac_key)
         self.meter.sent(sender, receiver, round_index, kind, len(sealed))
         return self._inboxes[receiver].accept(sealed, envelope, mac_key)
 
-    def _publish(self, owner, kind, shape, payload, identity):
-        """One message to everybody else. The copies are equal, so this simulation keeps one of them."""
-        others = [n for n in range(len(self._batches)) if n != owner]
-        copies = {self._deliver(kind, owner, other, SETUP, shape, payload, identity) for other in others}
-        (copy,) = copies
-        return copy
-
-    def _setup(self, inputs, template):
-        network = PolyNet.from_torch(template, self._in_shape, self.temperature)
-        self._classes = network.classes
-        if not all(torch.isfinite(samples).all() for samples in inputs):
-            raise InputRefused("inputs must be finite")
-        # Public: the power of two that bounds everybody's inputs.
-        bound = 2.0 ** np.ceil(np.log2(max(1e-3, *(float(samples.abs().max()) for samples in inputs))))
-        self._samples = [samples[:PROBES].flatten(1).numpy(force=True) for samples in inputs]
-        self._owners, self._evaluators = [], []
-        for n, samples in enumerate(inputs):
-            params = Params(network.depth, len(samples), input_bound=bound)
-            owner = KeyOwner(params)
-            identity = (params.digest, owner.key_id)
-            shape = (len(samples), network.features)
-            encrypted = owner.encrypt_inputs(samples.flatten(1).numpy(force=True))
-            bundle = self._publish(n, "keys", (0, 0), owner.public_bundle(), identity)
-            if fingerprint(bundle) != owner.key_id:
+    def _published(self, owner: int, inputs) -> "Evaluator | FHEError":
+        """What the others make of an owner's keys and samples. Copies are equal: one is kept."""
+        own, features = self._owners[owner], inputs.shape[1]
+        contents = {
+            "keys": ((0, 0), own.public_bundle()),
+            "inputs": (inputs.shape, own.encrypt_inputs(inputs)),
+        }
+        for other in set(range(len(self._owners))) - {owner}:
+            for kind, (shape, content) in contents.items():
+                self._deliver(kind, owner, other, SETUP, shape, content)
+        (_, bundle), (_, encrypted) = contents.values()
+        try:
+            if wire.fingerprint(bundle) != own.key_id:
                 raise WrongContent("the bundle does not belong to its key id")
-            published = self._publish(n, "inputs", shape, encrypted, identity)
-            self._owners.append(owner)
-            self._evaluators.append(Evaluator(params, bundle, published, network.features))
+            keys.survive(try_keys, own.params, bundle, encrypted)
+            return Evaluator(own.params, bundle, encrypted, features)
+        except FHEError as error:
+            return error
 
-    def _identity(self, receiver):
-        owner = self._owners[receiver]
-        return owner.params.digest, owner.key_id
 
-    def _compute(self, sender, receiver, model):
-        evaluator = self._evaluators[receiver]
-        before = evaluator.operations.copy()
-        network = PolyNet.from_torch(model, self._in_shape, self.temperature, samples=self._samples[sender])
-        payload = evaluator.logits(network)
-        return payload, evaluator.operations - before
-
-    def _read(self, receiver, payload):
-        return self._owners[receiver].decrypt_logits(payload, self._classes)
+def try_keys(params: Params, bundle: bytes, inputs: bytes) -> None:
+    """One answer to the owner's first feature by a network that uses every key."""
+    inner = (np.full((1, 1), 0.5 / params.input_bound), np.zeros(1))
+    squares = [(np.full((1, 1), 0.5), np.zeros(1))] * (params.depth - 1)
+    outer = (np.array([[0.5], [-0.5]]), np.zeros(2))
+    first = inputs[: wire.SEED_BYTES + wire.size(params, len(params.moduli))]
+    maps = (inner, *squares, outer) if params.depth else (outer,)
+    Evaluator(params, bundle, first, 1).logits(PolyNet(maps))

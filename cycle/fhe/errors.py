@@ -1,5 +1,7 @@
 """Everything that private distillation refuses, one class for each kind of refusal."""
 
+from contextlib import contextmanager
+
 
 class FHEError(ValueError):
     """The parent of all refusals below."""
@@ -45,6 +47,10 @@ class WrongContent(MessageError):
     """It is of another kind or shape than was asked for, or does not decode to it."""
 
 
+class KeysRefused(MessageError):
+    """Public keys that hide nothing, or that a process of its own could not compute with."""
+
+
 class InputRefused(FHEError):
     """Values to encrypt that are not finite, out of range or of the wrong shape."""
 
@@ -54,7 +60,7 @@ class UnsupportedLayer(FHEError):
 
 
 class DepthExceeded(FHEError):
-    """More multiplications in a row than the modulus chain has primes for."""
+    """More squares in a row than the modulus chain has primes for."""
 
 
 class RangeExceeded(FHEError):
@@ -67,3 +73,26 @@ class SecretKeyRefused(FHEError):
 
 class DecryptionFailed(FHEError):
     """What came out cannot be an answer: the signature of a wrong key or of overflow."""
+
+
+class EvaluationFailed(FHEError):
+    """SEAL could not compute an answer."""
+
+
+class AnswerRefused(FHEError):
+    """An answer that its receiver has to do without; `sender` is whose message was at fault."""
+
+    def __init__(self, sender: int, reason: str):
+        super().__init__(f"from participant {sender}: {reason}")
+        self.sender, self.reason = sender, reason
+
+
+@contextmanager
+def seal_refusals(kind: type[FHEError], doing: str):
+    """What SEAL raises becomes a refusal of this kind that says what was being done."""
+    try:
+        yield
+    except FHEError:
+        raise
+    except (RuntimeError, ValueError, IndexError, OverflowError, MemoryError) as error:
+        raise kind(f"SEAL cannot {doing}: {error}") from None

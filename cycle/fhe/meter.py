@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 
 class TrafficMeter:
-    """Bytes by kind of message, and operations under encryption, for each (sender, receiver, round)."""
+    """Bytes by kind of message, and operations, for each (sender, receiver, round)."""
 
     def __init__(self):
         self.bytes = defaultdict(Counter)
@@ -20,7 +20,12 @@ class TrafficMeter:
 
     def total_bytes(self, *kinds: str) -> int:
         """Bytes of these kinds of message, of all kinds by default."""
-        return sum(size for sizes in self.bytes.values() for kind, size in sizes.items() if not kinds or kind in kinds)
+        return sum(
+            size
+            for sizes in self.bytes.values()
+            for kind, size in sizes.items()
+            if not kinds or kind in kinds
+        )
 
     def messages(self, kind: str) -> int:
         """How many messages of a kind travelled."""

@@ -1,73 +1,84 @@
-"""The key owner: the only place where a secret key exists. It encrypts its inputs once and decrypts answers."""
+"""The key owner: the only place where a secret key exists. It encrypts inputs, decrypts answers."""
+
+import os
 
 import numpy as np
 import tenseal.sealapi as seal
 
 from cycle.fhe import residues, wire
-from cycle.fhe.errors import DecryptionFailed, InputRefused, SecretKeyRefused, WrongContent
-from cycle.fhe.params import Params, fresh_seed
+from cycle.fhe.errors import DecryptionFailed, InputRefused, SecretKeyRefused, seal_refusals
+from cycle.fhe.params import RANGE_BITS, Params
 
 
 class KeyOwner:
-    """Makes a key pair for `params`; only bytes leave: public_bundle(), encrypt_inputs(), encrypt_probabilities()."""
+    """Makes a key pair for `params`; only bytes leave: public_bundle() and encrypt_inputs()."""
 
     def __init__(self, params: Params):
         self.params = params
         generator = seal.KeyGenerator(params.context)
         secret = generator.secret_key()
-        public, relinearisation, rotation = seal.PublicKey(), seal.RelinKeys(), seal.GaloisKeys()
-        generator.create_public_key(public)
-        generator.create_relin_keys(relinearisation)
-        keys = [wire.to_bytes(public), wire.to_bytes(relinearisation)]
-        if params.rotations:
-            generator.create_galois_keys(params.galois_elements(), rotation)
-            keys.append(wire.to_bytes(rotation))
-        self._bundle = wire.join(keys)
         self._encoder = seal.CKKSEncoder(params.context)
         self._encryptor = seal.Encryptor(params.context, secret)
         self._decryptor = seal.Decryptor(params.context, secret)
-        self._secret = wire.plaintext_residues(secret.data(), len(params.moduli) + 1)[:-1]
+        self._secret = wire.words_of(params, secret.data(), len(params.all_moduli))[0]
+        self._bundle = self._public_keys(generator)
         self.key_id = wire.fingerprint(self._bundle)
 
     def public_bundle(self) -> bytes:
-        """The public key, to randomise answers; one to relinearise; those for the rotations that an answer needs."""
+        """The public key, to randomise answers; one to relinearise; one for merging rotations."""
         return self._bundle
 
-    def encrypt_inputs(self, inputs) -> bytes:
-        """E(X_n), one ciphertext a feature and one slot a sample; inputs: [batch, features] in +-input_bound."""
-        return self._encrypt(inputs, self.params.input_bits, self.params.input_bound, "inputs")
-
-    def encrypt_probabilities(self, probabilities) -> bytes:
-        """E(p) for the loss mode, one ciphertext a class; probabilities: [batch, classes] in [0, 1]."""
-        return self._encrypt(probabilities, self.params.probability_bits, 1.0, "probabilities")
-
-    def _encrypt(self, values, scale_bits, bound, name) -> bytes:
-        values = np.asarray(values, dtype=np.float64)
-        if values.ndim != 2 or len(values) != self.params.batch or values.shape[1] == 0:
-            raise InputRefused(f"{name} must be {self.params.batch} samples x columns, got shape {values.shape}")
-        if not np.isfinite(values).all():
-            raise InputRefused(f"{name} must be finite")
-        if np.abs(values).max() > bound:
-            raise InputRefused(f"{name} must lie within +-{bound:g}, got {np.abs(values).max():g}")
-        seed = fresh_seed()
-        packed = [self._seeded(column, scale_bits, seed, index) for index, column in enumerate(values.T)]
+    def _public_keys(self, generator) -> bytes:
+        public, relinearisation, rotation = seal.PublicKey(), seal.RelinKeys(), seal.GaloisKeys()
+        generator.create_public_key(public)
+        generator.create_relin_keys(relinearisation)
+        keys = [public, *relinearisation.data(0)]
+        if self.params.galois_element:
+            generator.create_galois_keys([self.params.galois_element], rotation)
+            keys += rotation.key(self.params.galois_element)
+        moduli, seed, packed = self.params.all_moduli, os.urandom(wire.SEED_BYTES), []
+        for index, key in enumerate(keys):
+            first, second = wire.words_of(self.params, key.data(), len(moduli))
+            noisy = self._times_secret(first, second, moduli, residues.modular_add)
+            packed.append(self._masked(noisy, moduli, seed, index))
         return seed + b"".join(packed)
 
-    def _seeded(self, column, scale_bits, seed, index) -> bytes:
+    def encrypt_inputs(self, inputs) -> bytes:
+        """E(X_n), one ciphertext a feature and one slot a sample; [batch, features], bounded."""
+        inputs, bound = np.asarray(inputs, dtype=np.float64), self.params.input_bound
+        if inputs.ndim != 2 or len(inputs) != self.params.batch or inputs.shape[1] == 0:
+            expected = f"{self.params.batch} samples x columns"
+            raise InputRefused(f"inputs must be {expected}, got shape {inputs.shape}")
+        if not np.isfinite(inputs).all():
+            raise InputRefused("inputs must be finite")
+        if np.abs(inputs).max() > bound:
+            raise InputRefused(f"inputs must lie within +-{bound:g}, got {np.abs(inputs).max():g}")
+        seed, moduli, packed, plaintext = os.urandom(wire.SEED_BYTES), self.params.moduli, [], None
+        for index, column in enumerate(inputs.T):
+            plaintext = seal.Plaintext()
+            self._decryptor.decrypt(self.fresh(column, self.params.input_bits), plaintext)
+            (noisy,) = wire.words_of(self.params, plaintext, len(moduli))
+            packed.append(self._masked(noisy, moduli, seed, index))
+        return seed + b"".join(packed)
+
+    def _masked(self, noisy, moduli, seed, index) -> bytes:
         """c_0 of a symmetric encryption (c_0, c_1) whose c_1 everybody can expand from the seed.
 
-        SEAL encrypts under a c_1 of its own; that decrypts to message + noise, and c_0 = message + noise - c_1 s hides
-        it again under our c_1. The first ciphertext is thrown away, so the noise is used once.
+        SEAL encrypts under a c_1 of its own; that decrypts to message + noise, and c_0 = message +
+        noise - c_1 s hides it again under ours. SEAL's is thrown away: the noise is used once.
         """
-        params, plaintext = self.params, seal.Plaintext()
-        self._decryptor.decrypt(self.fresh(column, scale_bits), plaintext)
-        noisy = wire.plaintext_residues(plaintext, len(params.moduli))
-        mask = residues.uniform(seed, index, params.moduli, params.degree)
-        rows = [
-            residues.modular_subtract(row, residues.modular_multiply(masked, secret, modulus), modulus)
-            for row, masked, secret, modulus in zip(noisy, mask, self._secret, params.moduli, strict=True)
-        ]
-        return residues.pack_bits(np.concatenate(rows), params.prime_bits)
+        mask = residues.uniform(seed, index, moduli, self.params.degree)
+        first = self._times_secret(noisy, mask, moduli, residues.modular_subtract)
+        return wire.pack(self.params, first)
+
+    def _times_secret(self, first, second, moduli, combine):
+        """first +- second * secret."""
+        return np.stack(
+            [
+                combine(a, residues.modular_multiply(b, secret, modulus), modulus)
+                for a, b, secret, modulus in zip(first, second, self._secret, moduli, strict=False)
+            ]
+        )
 
     def fresh(self, column: np.ndarray, scale_bits: int):
         """An ordinary SEAL ciphertext with one value in each slot, before it is seeded."""
@@ -77,48 +88,32 @@ class KeyOwner:
         return ciphertext
 
     def slots(self, ciphertext) -> np.ndarray:
-        """What the slots of a SEAL ciphertext hold; refuses values that the modulus cannot have held."""
-        limit = self.params.moduli[0] / 2 / ciphertext.scale
-        if not 0 < limit < float("inf"):
-            raise WrongContent(f"an answer must have a positive scale below the modulus, got {ciphertext.scale}")
+        """What the slots of a SEAL ciphertext hold, complex: a curious owner sees both parts."""
         plaintext = seal.Plaintext()
-        try:
+        with seal_refusals(DecryptionFailed, "decrypt"):
             self._decryptor.decrypt(ciphertext, plaintext)
-            values = np.array(self._encoder.decode_double(plaintext))
-        except (RuntimeError, ValueError) as error:
-            raise DecryptionFailed(f"SEAL cannot decrypt: {error}") from None
-        if not (np.isfinite(values).all() and np.abs(values).max() <= limit):
-            raise DecryptionFailed("decrypted values exceed what the modulus can hold: wrong key or overflow")
-        return values
+            return np.array(self._encoder.decode_complex(plaintext))
 
     def decrypt_logits(self, payload: bytes, classes: int) -> np.ndarray:
-        """Centred z / T [batch, classes] from an answer; refuses values that no honest evaluation can give."""
-        batch, merged = self.params.batch, self.params.merged
-        slots = [self._decrypt(part) for part in wire.split(payload, -(-classes // merged))]
-        columns = [part[: merged * batch].reshape(merged, batch) for part in slots]
+        """Centred z / T [batch, classes] from an answer; refuses what no honest evaluation gives.
+
+        Everything but these numbers is noise that the evaluator put there to hide its weights.
+        """
+        params = self.params
+        words = wire.unpack(params, payload, params.moduli[:1], -(-classes // params.merged), 2)
+        parts = [wire.ciphertext(params, part, 2.0**params.answer_bits) for part in words]
+        used = params.merged * params.batch
+        columns = [self.slots(part).real[:used].reshape(-1, params.batch) for part in parts]
         logits = np.concatenate(columns)[:classes].T
-        tolerance = 1e-2 * max(1.0, np.abs(logits).max())
-        rest = [part[merged * batch :] for part in slots] + list(np.concatenate(columns)[classes:])
-        if any(np.abs(values).max(initial=0) > tolerance for values in [*rest, logits.sum(axis=1)]):
-            raise DecryptionFailed("the answer is not centred or its unused slots are not empty: wrong key or overflow")
+        largest = np.abs(logits).max()
+        if not largest <= 2.0**RANGE_BITS:
+            raise DecryptionFailed(f"values beyond +-{2**RANGE_BITS}: wrong key or overflow")
+        if np.abs(logits.sum(axis=1)).max() > 1e-2 * max(1.0, largest):
+            raise DecryptionFailed("the answer is not centred: wrong key or overflow")
         return logits
 
-    def decrypt_loss(self, payload: bytes) -> float:
-        """Batch mean of p . z / T from an answer in loss mode."""
-        (part,) = wire.split(payload, 1)
-        means = self._decrypt(part) / self.params.batch
-        if np.ptp(means) > 1e-2 * max(1.0, np.abs(means).max()):
-            raise DecryptionFailed("the slots of a sum differ: wrong key or overflow")
-        return float(means.mean())
-
-    def _decrypt(self, content: bytes) -> np.ndarray:
-        ciphertext = wire.from_bytes(seal.Ciphertext, self.params.context, content)
-        if ciphertext.size() != 2 or ciphertext.coeff_modulus_size() != 1 or not ciphertext.is_ntt_form():
-            raise WrongContent("an answer must be a ciphertext of two polynomials at the end of the modulus chain")
-        return self.slots(ciphertext)
-
     def _refuse(self, *_):
-        raise SecretKeyRefused("a KeyOwner holds a secret key: it cannot be copied or pickled; send its public bytes")
+        raise SecretKeyRefused("a KeyOwner holds a secret key: it cannot be copied or pickled")
 
     __reduce_ex__ = __reduce__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
 

@@ -1,4 +1,4 @@
-"""A torch network as affine maps with squares between them, the only two things that CKKS evaluates well."""
+"""A torch network as affine maps with squares between them: what CKKS evaluates well."""
 
 import copy
 import math
@@ -9,19 +9,18 @@ import torch
 from torch import nn
 
 from cycle.fhe.errors import DepthExceeded, FHEError, InputRefused, RangeExceeded, UnsupportedLayer
-from cycle.fhe.params import Params
+from cycle.fhe.params import RANGE_BITS, WEIGHT_BITS, Params
 
 AFFINE = (nn.Linear, nn.Conv2d, nn.AvgPool2d, nn.Flatten, nn.BatchNorm1d, nn.BatchNorm2d)
-MOST_WEIGHT_BITS = 24
-FEWEST_WEIGHT_BITS = 12
 SAFETY = 16.0  # how much larger than on the evaluator's samples values may get
 
 
 @dataclass(frozen=True)
 class PolyNet:
-    """x -> A_d(... (A_1 (A_0 x)^2)^2 ...)^2 with A_i x = W_i x + b_i; `maps` holds the (W_i, b_i), float64.
+    """x -> A_d(... (A_1 (A_0 x)^2)^2 ...)^2 with A_i x = W_i x + b_i; `maps` holds the (W_i, b_i).
 
-    samples [any, features]: data of the evaluator's own, to tell how large values get; without, the worst case counts.
+    samples [any, features]: data of the evaluator's own, to tell how large values get; without, the
+    worst case counts.
     """
 
     maps: tuple[tuple[np.ndarray, np.ndarray], ...]
@@ -40,16 +39,14 @@ class PolyNet:
         return len(self.maps[-1][1])
 
     @classmethod
-    def from_torch(
-        cls, module: nn.Module, in_shape, temperature: float = 5.0, centred: bool = True, samples=None
-    ) -> "PolyNet":
-        """z / T of a module in eval mode, with 1/T, the centring over classes and BatchNorm folded into the weights.
+    def from_torch(cls, module: nn.Module, in_shape, temperature=5.0, samples=None) -> "PolyNet":
+        """Centred z / T of a module in eval mode; 1/T, centring and BatchNorm become weights.
 
-        module: nn.Sequential of Linear, Conv2d, AvgPool2d, Flatten, BatchNorm and Square layers; in_shape: shape of one
-        sample; centred: subtract the mean over classes, which no softmax notices; samples: see above.
+        module: nn.Sequential of Linear, Conv2d, AvgPool2d, Flatten, BatchNorm and Square layers;
+        in_shape: shape of one sample. No softmax notices that the mean over classes is gone.
         """
-        if not temperature > 0:
-            raise FHEError(f"temperature must be positive, got {temperature}")
+        if not 0 < temperature < math.inf:
+            raise FHEError(f"temperature must be positive and finite, got {temperature}")
         stages = [[]]
         for layer in _layers(module):
             if type(layer).__name__ == "Square":
@@ -61,11 +58,9 @@ class PolyNet:
             weights, bias, shape = _affine_map(stage, shape)
             maps.append((weights, bias))
         if len(shape) != 1:
-            raise UnsupportedLayer(f"the network must end in a vector of classes, not in shape {shape}")
+            raise UnsupportedLayer(f"the network must end in a vector of classes, not in {shape}")
         weights, bias = (part / temperature for part in maps[-1])
-        if centred:
-            weights, bias = weights - weights.mean(axis=0), bias - bias.mean()
-        maps[-1] = (weights, bias)
+        maps[-1] = (weights - weights.mean(axis=0), bias - bias.mean())
         if not all(np.isfinite(part).all() for pair in maps for part in pair):
             raise InputRefused("module: a weight is not finite")
         return cls(tuple(maps), samples)
@@ -75,38 +70,35 @@ class PolyNet:
         return list(_values(self.maps, inputs))[-1]
 
     def quantised(self, params: Params) -> list[tuple[np.ndarray, np.ndarray, int]]:
-        """[(integer weights, bias, weight bits)] such that no value wraps around the modulus.
-
-        The scale returns to the same value after every square; the last map gets the bits that its bound leaves free.
-        """
+        """[(integer weights, bias, weight bits)] such that no value wraps around the modulus."""
         if self.depth > params.depth:
-            raise DepthExceeded(f"the network has {self.depth} squares, the parameters allow {params.depth}")
-        bits, scale, plan = params.prime_bits, params.input_bits, []
-        maps = _balanced(self.maps)
+            allowed = f"the parameters allow {params.depth}"
+            raise DepthExceeded(f"the network has {self.depth} squares, {allowed}")
+        scale, plan, maps = params.input_bits, [], _balanced(self.maps)
         bounds = _bounds(maps, params.input_bound, self.samples)
         for index, ((weights, bias), bound) in enumerate(zip(maps, bounds, strict=True)):
             if index < self.depth:
-                weight_bits = params.square_bits - scale
-                spare = bits * (params.multiplications + 1 - index) - 1 - 2 * (params.square_bits + math.log2(bound))
-                scale = 2 * params.square_bits - bits
+                square_bits = params.square_bits[index]
+                weight_bits = square_bits - scale
+                free = params.prime_bits * (len(params.moduli) - index) - 1
+                most = 2.0 ** (free / 2 - square_bits)
+                scale = 2 * square_bits - params.prime_bits
             else:
-                free = bits - 1 - scale - math.log2(bound)
-                if params.mode == "loss":  # a product with the probabilities and a sum over the batch are to come
-                    free += bits - params.probability_bits - math.log2(params.batch)
-                weight_bits = min(MOST_WEIGHT_BITS, math.floor(free))
-                spare = weight_bits - FEWEST_WEIGHT_BITS
-            if spare < 0:
+                weight_bits, most = WEIGHT_BITS, 2.0**RANGE_BITS
+            if bound > most:
                 raise RangeExceeded(
                     f"map {index}: values of up to {bound:.3g} would wrap around the modulus; "
-                    "shrink the weights or the inputs, or give samples if that bound is the worst case"
+                    "shrink the weights or the inputs, or give samples if that is the worst case"
                 )
             plan.append((_rounded(weights, weight_bits), bias, weight_bits))
         return plan
 
 
 def _layers(module):
-    """Leaf layers in the order of execution, or a refusal that names the first one that cannot be used."""
-    if type(module) is nn.Sequential:  # a subclass may have a forward of its own; the same holds for layers
+    """Leaf layers in the order of execution, or a refusal that names the first bad one."""
+    if (
+        type(module) is nn.Sequential
+    ):  # a subclass may have a forward of its own; the same holds for layers
         return [leaf for child in module for leaf in _layers(child)]
     name = type(module).__name__
     if name == "Square":
@@ -116,7 +108,8 @@ def _layers(module):
         return [module]
     if type(module) not in AFFINE:
         kinds = ", ".join(kind.__name__ for kind in AFFINE)
-        raise UnsupportedLayer(f"layer {name} cannot be evaluated under encryption; use {kinds}, Square in Sequential")
+        allowed = f"use {kinds}, Square in Sequential"
+        raise UnsupportedLayer(f"layer {name} cannot be evaluated under encryption; {allowed}")
     if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d) and module.running_mean is None:
         raise UnsupportedLayer(f"layer {name} without running statistics is not an affine map")
     return [module]
@@ -124,23 +117,25 @@ def _layers(module):
 
 @torch.no_grad()
 def _affine_map(layers, shape):
-    """W, b and the output shape of affine layers in a row, read off their values at zero and at the unit vectors."""
+    """W, b and the output shape of affine layers, from their values at zero and unit vectors."""
     size = math.prod(shape)
     # One place where the CPU is meant: the ciphertexts live there.
-    points = torch.cat([torch.zeros(1, size), torch.eye(size)]).to("cpu", torch.float64).reshape(-1, *shape)
+    points = torch.cat([torch.zeros(1, size), torch.eye(size)]).to("cpu", torch.float64)
+    points = points.reshape(-1, *shape)
     for layer in layers:
         try:
             points = copy.deepcopy(layer).to("cpu", torch.float64).eval()(points)
         except RuntimeError as error:
-            raise UnsupportedLayer(f"layer {type(layer).__name__} does not fit its input: {error}") from None
+            name = type(layer).__name__
+            raise UnsupportedLayer(f"layer {name} does not fit its input: {error}") from None
     flat = points.flatten(1).numpy()
     return (flat[1:] - flat[0]).T, flat[0].copy(), tuple(points.shape[1:])
 
 
 def _balanced(maps):
-    """The same function with hidden units of about unit size: (c h)^2 = c^2 h^2, so the next map takes c^-2.
+    """The same function with hidden units of about unit size: (c h)^2 = c^2 h^2.
 
-    Small units would drown in the noise, and large ones would magnify the rounding of the next weights.
+    Small units would drown in the noise, large ones magnify the rounding of the next weights.
     """
     maps = list(maps)
     for index in range(len(maps) - 1):
@@ -161,9 +156,9 @@ def _values(maps, inputs):
 
 
 def _bounds(maps, input_bound, samples):
-    """For each map, the largest value that any input can cause or, if less, SAFETY times what samples cause.
+    """For each map, the largest value that any input can cause or, if less, SAFETY times seen ones.
 
-    The worst case squares at every layer; what the samples miss, the owner's checks catch after decryption.
+    The worst case squares at every layer; what samples miss, the owner's checks catch.
     """
     bounds, bound = [], input_bound
     for weights, bias in maps:
@@ -172,12 +167,14 @@ def _bounds(maps, input_bound, samples):
         bound = bound**2
     if samples is None:
         return bounds
-    seen = [SAFETY * max(float(np.abs(hidden).max()), 2.0**-20) for hidden in _values(maps, samples)]
+    seen = [
+        SAFETY * max(float(np.abs(hidden).max()), 2.0**-20) for hidden in _values(maps, samples)
+    ]
     return [min(pair) for pair in zip(bounds, seen, strict=True)]
 
 
 def _rounded(weights, bits):
-    """Integers closest to weights * 2^bits; a row of zeros keeps one unit, as a product by zero hides nothing."""
+    """Integers closest to weights * 2^bits; a row of zeros keeps one unit: SEAL refuses zeros."""
     integers = np.rint(weights * 2.0**bits)
     for row in np.flatnonzero(~integers.any(axis=1)):
         integers[row, np.abs(weights[row]).argmax()] = 1

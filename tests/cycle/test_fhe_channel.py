@@ -1,12 +1,16 @@
 """The channel: encrypted answers are the clear ones, costs are counted, silence is free."""
 
+import os
+import time
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from cycle.distillation import approximate_kl, kl
-from cycle.fhe import EncryptedChannel, errors
+from cycle.fhe import EncryptedChannel, KeyOwner, errors, keys, message, wire
+from cycle.fhe import channel as channels
 from cycle.fhe.evaluator import Evaluator
 from reproduction.models import Square, build
 
@@ -47,7 +51,9 @@ def test_only_what_is_asked_for_is_computed_and_counted(setting, monkeypatch):
     assert once["multiplications"] == once["relinearisations"] == 3 and once["rotations"] == 2
     assert all(operations == once for operations in channel.meter.operations.values())
     answers = channel.meter.total_bytes("answer")
-    assert channel.meter.total_bytes() == published + answers and 3 * 131072 < answers < 3 * 133000
+    envelope = message.HEADER.size + message.MAC_BYTES
+    assert channel.meter.total_bytes() == published + answers
+    assert answers == 3 * (2 * 8192 * 54 // 8 + envelope)  # two polynomials of 54-bit residues, nothing else
 
 
 def test_a_second_answer_in_a_round_is_a_replay(setting):
@@ -55,8 +61,9 @@ def test_a_second_answer_in_a_round_is_a_replay(setting):
     channel = EncryptedChannel(inputs, peers[0])
     channel.answer(0, 1, 3, peers[0])
     for round_index in (3, 2):
-        with pytest.raises(errors.ReplayedMessage):
+        with pytest.raises(errors.AnswerRefused, match="from participant 0: round [32]") as caught:
             channel.answer(0, 1, round_index, peers[0])
+        assert type(caught.value.__cause__) is errors.ReplayedMessage
     channel.answer(1, 0, 3, peers[1])
 
 
@@ -79,6 +86,74 @@ def test_gradients_agree_with_the_true_kl_on_digits():
     ours = gradient(approximate_kl(me(inputs[0]), 5 * answer))
     assert torch.cosine_similarity(true, ours, dim=0) >= 0.999999
     assert torch.norm(true - ours) <= 1e-3 * torch.norm(true)
+
+
+def test_a_bad_answer_is_refused_by_its_senders_name_and_the_next_one_is_heard(setting, monkeypatch):
+    inputs, peers, _ = setting
+    channel, true = EncryptedChannel(inputs, peers[0]), Evaluator.logits
+    broken = tiny()
+    nn.init.constant_(broken[1].weight, float("nan"))
+    huge = tiny()
+    nn.init.normal_(huge[3].weight, std=1e30)
+    forgeries = {
+        "zeros": lambda payload: bytes(len(payload)),
+        "noise": lambda payload: bytes(np.random.default_rng(0).bytes(len(payload))),
+        "short": lambda payload: payload[:-8],
+        "another form": lambda payload: payload[len(payload) // 2 :] + payload[: len(payload) // 2],
+    }
+    for index, model in enumerate((broken, huge, nn.Sequential(nn.Flatten(), nn.Linear(3, 3)))):
+        with pytest.raises(errors.AnswerRefused, match="from participant 2") as caught:
+            channel.answer(2, 1, index, model)
+        assert caught.value.sender == 2 and caught.value.reason
+    for index, (name, forged) in enumerate(forgeries.items(), start=10):
+        with monkeypatch.context() as patch:
+            patch.setattr(Evaluator, "logits", lambda *a, forged=forged: forged(true(*a)))
+            if name == "zeros":  # decrypts to zeros: a legal answer that says nothing
+                assert channel.answer(0, 1, index, peers[0]).abs().max() == 0
+                continue
+            with pytest.raises(errors.AnswerRefused) as caught:
+                channel.answer(0, 1, index, peers[0])
+            assert caught.value.sender == 0
+    assert torch.isfinite(channel.answer(0, 1, 20, peers[0])).all()
+    assert torch.isfinite(channel.answer(2, 1, 20, peers[2])).all()
+
+
+def test_an_owner_with_bad_keys_gets_no_answers_and_harms_nobody(setting, monkeypatch):
+    inputs, peers, _ = setting
+    true = KeyOwner.public_bundle
+
+    def zeros_from_one(self):  # the participant with three samples
+        bundle = true(self)
+        if self.params.batch != 3:
+            return bundle
+        self.key_id = wire.fingerprint(bytes(len(bundle)))
+        return bytes(len(bundle))
+
+    monkeypatch.setattr(KeyOwner, "public_bundle", zeros_from_one)
+    channel = EncryptedChannel(inputs, peers[0])
+    with pytest.raises(errors.AnswerRefused, match="repeats") as caught:
+        channel.answer(0, 2, 0, peers[0])
+    assert caught.value.sender == 2
+    assert torch.isfinite(channel.answer(2, 0, 0, peers[2])).all()
+
+
+def test_keys_are_tried_in_a_process_that_may_die(setting, monkeypatch):
+    inputs, peers, _ = setting
+    monkeypatch.setattr(channels, "try_keys", lambda params, *_: params.batch == 3 and os.kill(os.getpid(), 9))
+    channel = EncryptedChannel(inputs, peers[0])
+    with pytest.raises(errors.AnswerRefused, match="died with exit code -9") as caught:
+        channel.answer(1, 2, 0, peers[1])
+    assert caught.value.sender == 2 and type(caught.value.__cause__) is errors.KeysRefused
+    assert torch.isfinite(channel.answer(1, 0, 0, peers[1])).all()
+
+
+def test_a_trial_that_fails_or_hangs_is_a_refusal(monkeypatch):
+    assert keys.survive(divmod, 7, 3) is None
+    with pytest.raises(errors.KeysRefused, match="ZeroDivisionError"):
+        keys.survive(divmod, 7, 0)
+    monkeypatch.setattr(keys, "TRIAL_SECONDS", 0.3)
+    with pytest.raises(errors.KeysRefused, match="no end after 0.3 s"):
+        keys.survive(time.sleep, 30)
 
 
 def test_bad_arguments_are_named(setting):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from cycle.fhe import errors
-from cycle.fhe.params import SECURE_BITS, Params
+from cycle.fhe.params import SECURE_BITS, WEIGHT_BITS, Params
 from cycle.fhe.polynet import PolyNet
 from reproduction.models import Square, build
 
@@ -38,12 +38,10 @@ def test_network_equals_torch_with_everything_folded(temperature):
     model, inputs = convolutional().double().eval(), torch.randn(5, 2, 7, 7, dtype=torch.float64)
     with torch.no_grad():
         logits = model(inputs) / temperature
-    network = PolyNet.from_torch(model.float(), (2, 7, 7), temperature, centred=False)
+    network = PolyNet.from_torch(model.float(), (2, 7, 7), temperature)
     assert network.depth == 2 and network.features == 98 and network.classes == 4
-    assert np.allclose(network(inputs.flatten(1).numpy()), logits.numpy(), atol=1e-6)
-    centred = PolyNet.from_torch(model, (2, 7, 7), temperature)
     expected = logits - logits.mean(dim=1, keepdim=True)
-    assert np.allclose(centred(inputs.flatten(1).numpy()), expected.numpy(), atol=1e-6)
+    assert np.allclose(network(inputs.flatten(1).numpy()), expected.numpy(), atol=1e-6)
 
 
 def test_from_torch_reads_running_statistics_and_leaves_the_module_alone():
@@ -101,16 +99,16 @@ def test_the_books_polynomial_network_is_accepted():
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10**6), st.floats(0.01, 30), st.sampled_from(["logits", "loss"]))
-def test_quantised_networks_never_wrap(seed, size, mode):
+@given(st.integers(0, 10**6), st.floats(0.01, 30))
+def test_quantised_networks_never_wrap(seed, size):
     """Worst-case inputs keep every scaled value below half the modulus that is left at that point."""
     rng = np.random.default_rng(seed)
     maps = [(size * rng.normal(size=(5, 7)), rng.normal(size=5)), (size * rng.normal(size=(3, 5)), rng.normal(size=3))]
-    network, params = PolyNet(tuple(maps)), Params(1, 100, mode)
+    network, params = PolyNet(tuple(maps)), Params(1, 100)
     try:
         (first, bias, bits), (last, shift, last_bits) = network.quantised(params)
     except errors.RangeExceeded:
-        assert size > 2  # weights as small as that always fit
+        assert size > 0.5  # weights as small as that always fit
         return
     inputs = np.sign(first[0]) * params.input_bound
     hidden = first @ inputs * 2.0**-bits + bias
@@ -118,9 +116,8 @@ def test_quantised_networks_never_wrap(seed, size, mode):
     assert ((hidden * scale) ** 2).max() < 2.0 ** (params.prime_bits * len(params.moduli) - 1)
     logits = np.abs(last @ hidden**2 * 2.0**-last_bits + shift).max()
     scale = scale**2 / 2.0**params.prime_bits * 2.0**last_bits
-    if mode == "loss":
-        logits, scale = logits * params.batch, scale * 2.0 ** (params.probability_bits - params.prime_bits)
-    assert logits * scale < 2.0 ** (params.prime_bits - 1)
+    assert scale == 2.0 ** (params.answer_bits + params.prime_bits)  # one prime is dropped: the agreed scale
+    assert logits * 2.0**params.answer_bits <= 2.0 ** (params.prime_bits - 2)  # as much is left to the mask
 
 
 def test_huge_networks_and_deep_networks_are_refused():
@@ -129,9 +126,9 @@ def test_huge_networks_and_deep_networks_are_refused():
         PolyNet((layer, (np.ones((2, 2)), np.zeros(2)))).quantised(Params(1, 4))
     with pytest.raises(errors.DepthExceeded, match="2 squares"):
         PolyNet((layer, layer, layer)).quantised(Params(1, 4))
-    with pytest.raises(errors.DepthExceeded, match="chain has room for 6"):
-        Params(7, 4)
-    assert Params(6, 4).slots == 8192
+    with pytest.raises(errors.DepthExceeded, match="chain has room for 4"):
+        Params(5, 4)
+    assert Params(4, 4).slots == 8192
 
 
 def test_a_row_of_zero_weights_keeps_one_unit():
@@ -139,30 +136,41 @@ def test_a_row_of_zero_weights_keeps_one_unit():
     assert np.abs(weights).sum(axis=1).tolist() == [1, 1] and bits > 10
 
 
-@pytest.mark.parametrize("mode", ["logits", "loss"])
-@pytest.mark.parametrize("depth", range(6))
-def test_every_chain_is_secure_and_long_enough(depth, mode):
-    params = Params(depth, 16, mode)
-    total = params.prime_bits * (params.multiplications + 2)
+@pytest.mark.parametrize("depth", range(5))
+def test_every_chain_is_secure_and_long_enough(depth):
+    params = Params(depth, 16)
+    total = params.prime_bits * len(params.all_moduli)
     assert (
         total <= SECURE_BITS[params.degree] == seal.CoeffModulus.MaxBitCount(params.degree, seal.SEC_LEVEL_TYPE.TC128)
     )
-    assert params.context.parameters_set() and len(params.moduli) == params.multiplications + 1
-    assert all(modulus.bit_length() == params.prime_bits for modulus in params.moduli)
+    assert params.context.parameters_set() and len(params.moduli) == params.depth + 1 + (depth > 0)
+    assert all(modulus.bit_length() == params.prime_bits for modulus in params.all_moduli)
+    scale = params.input_bits + WEIGHT_BITS
+    for index, square in enumerate(params.square_bits):
+        assert scale <= square <= scale + 1  # what a map adds to the scale
+        assert 2 * square < params.prime_bits * (len(params.moduli) - index)
+        scale = 2 * square - params.prime_bits + WEIGHT_BITS
+    assert scale == params.answer_bits + (depth > 0) * params.prime_bits
 
 
 def test_parameters_are_checked_and_named():
-    for bad in ({"mode": "gradient"}, {"batch": 0}, {"batch": 4097}, {"depth": -1}, {"input_bound": float("nan")}):
+    wrong = (
+        {"batch": 0},
+        {"batch": 4097},
+        {"batch": 2.5},
+        {"depth": -1},
+        {"depth": "1"},
+        {"input_bound": float("nan")},
+    )
+    for bad in wrong:
         with pytest.raises(errors.FHEError, match=next(iter(bad))):
             Params(**{"depth": 1, "batch": 4} | bad)
-    digests = {Params(*a).digest for a in [(1, 4), (2, 4), (1, 5), (1, 4, "loss"), (1, 4, "logits", 2.0)]}
-    assert len(digests) == 5 and Params(1, 4).digest in digests
+    digests = {Params(*a).digest for a in [(1, 4), (2, 4), (1, 5), (1, 4, 2.0)]}
+    assert len(digests) == 4 and Params(1, 4).digest in digests
 
 
-def test_slot_sum_needs_four_keys_and_merging_one():
-    assert Params(1, 400).rotations == [(4096 - 400, 9)] and Params(1, 3000).rotations == []
-    ladder = Params(1, 400, "loss").rotations
-    reached = {0}
-    for step, times in ladder:
-        reached = {(place + step * turn) % 4096 for place in reached for turn in range(times + 1)}
-    assert len(ladder) == 4 and reached == set(range(4096))
+def test_merging_needs_one_rotation_key_or_none():
+    """3^k turns slots k places to the left; by the rest of them is by the batch to the right."""
+    params = Params(1, 400)
+    assert params.merged == 10 and params.galois_element == pow(3, 4096 - 400, 16384)
+    assert Params(1, 3000).galois_element is None
