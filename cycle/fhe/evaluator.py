@@ -79,10 +79,10 @@ class Evaluator:
             for rows, modulus in zip(self._inputs, params.moduli, strict=True)
         ]
         self.operations.update(plain_multiplications=int(np.count_nonzero(weights)))
-        stacked = np.stack(products).reshape(len(params.moduli), len(weights), 2, -1)
         columns = []
-        for row, shift in enumerate(bias):
-            columns.append(wire.ciphertext(params, stacked[:, row].transpose(1, 0, 2), scale))
+        for *rows, shift in zip(*products, bias, strict=True):
+            words = np.stack(rows).reshape(len(rows), 2, -1).swapaxes(0, 1)
+            columns.append(wire.ciphertext(params, words, scale))
             self._add_bias(columns[-1], shift)
         return columns
 

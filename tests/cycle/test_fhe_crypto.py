@@ -170,7 +170,7 @@ def test_what_seal_raises_becomes_a_refusal(small, monkeypatch):
 def contains(haystack: bytes, secret: np.ndarray, bits: int) -> bool:
     """Is any run of four words of the secret key in there, at any offset, as words or as bits packed to travel?"""
     words = secret.ravel().tobytes()
-    packed = b"".join(residues.pack_bits(row[:800], bits) for row in secret)
+    packed = b"".join(residues.pack_bits(row[:832], bits) for row in secret)
     step = 4 * bits  # 32 residues, whole bytes again
     return any(words[start : start + 32] in haystack for start in range(0, len(words), 4096)) or any(
         packed[start : start + step] in haystack for start in range(0, len(packed), step)
