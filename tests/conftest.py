@@ -7,10 +7,11 @@ import torch
 from torch import nn
 
 import reproduction.vision  # noqa: F401 (before any test imports torchvision)
+from cycle import store
 from cycle.play import begin, play
 from cycle.rules import Rules
 from cycle.weights import vector
-from reproduction import baselines, controls, models, settings  # noqa: F401 (the first two register methods)
+from reproduction import baselines, controls, execute, models, settings  # noqa: F401 (the first two register methods)
 from reproduction.data import datasets
 
 # Machines differ, so no test is timed. At home examples are drawn anew each time; CI judges a change, not its luck.
@@ -54,6 +55,25 @@ def rounds_of(begun):
         state, given = state or begun(run, method), Rules(**rules) if rules else None
         rounds = play(state, method or run.method, run.options, given)
         return [(done, [vector(party.model.parameters()) for party in done.participants]) for done in rounds]
+
+    return make
+
+
+@pytest.fixture
+def cut_after(monkeypatch):
+    """Executes a run that is interrupted after so many epochs, each of them saved."""
+
+    def make(epochs, run, results, device="cpu"):
+        def interrupted(*arguments):
+            for number, done in enumerate(play(*arguments)):
+                yield done
+                if number == epochs:
+                    raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(execute, "play", interrupted)
+            patch.setattr(store, "SAVING_SHARE", 1.0)
+            execute.execute(run, "test", results, device, progress=False)
 
     return make
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from cycle import methods, participants
-from reproduction import records, settings
+from cycle import party
+from cycle.methods import METHODS
+from reproduction import execute
 from reproduction.data import datasets
 
 FACTORIES = {
@@ -35,10 +36,9 @@ class Watch(TorchFunctionMode):
 
 
 @pytest.fixture
-def people(small_run, digits):
+def people(small_run, begun):
     run = small_run("cycle", augment=True, batch_size=16)
-    everybody = settings.task_of(run, digits).participants(run.options)
-    return run.options, everybody
+    return run.options, begun(run).participants
 
 
 def test_the_watch_sees_what_it_should():
@@ -50,45 +50,44 @@ def test_the_watch_sees_what_it_should():
     assert watch.placed == ["zeros"] and watch.waits == ["item", "mask"]
 
 
-def test_learning_neither_leaves_the_device_nor_waits(people):
-    options, everybody = people
+def live(model):
+    return lambda inputs, rows: party.answer(model.eval(), inputs)
+
+
+def answers(people):
+    return [live(one.model) for one in people]
+
+
+@pytest.mark.parametrize("bound", [None, 5.0])
+def test_learning_neither_leaves_the_device_nor_waits(people, bound):
+    options, (one, *others) = people
+    weights = torch.ones(4, dtype=torch.float64)
     with Watch() as watch:
-        answers = [participants.live(p.model.eval()) for p in everybody[1:]]
-        participants.learn(everybody[0], 0, options, answers, [1.0] * 4)
+        party.learn(one, 0, options, party.Heard(answers(others), weights, bound))
     assert watch.placed == [] and watch.waits == []
 
 
 def test_scoring_stays_on_the_device(people):
     options, everybody = people
     with Watch() as watch:
-        participants.score(everybody[0], 0, options, {1: participants.live(everybody[1].model.eval())})
+        heard = dict(enumerate(answers(everybody)))
+        party.score(everybody[0], 0, options, {1: heard[1]}, party.papers_score(options))
     assert watch.placed == []
-    assert len(watch.waits) <= 5  # a few at each calibration, none for each batch
+    assert len(watch.waits) <= 9  # a few at each calibration, none for each batch
 
 
 def test_testing_waits_once(people, digits):
     _, everybody = people
     with Watch() as watch:
-        participants.accuracy(everybody[0].model, digits.test_images, digits.test_labels, datasets.Pixels(digits))
+        party.accuracy(everybody[0].model, digits.test_images, digits.test_labels, datasets.Pixels(digits))
     assert watch.placed == [] and watch.waits == ["item"]
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-@pytest.mark.parametrize("method", methods.METHODS)
-def test_every_method_trains_and_resumes_on_a_gpu(method, small_run, tmp_path):
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains_and_resumes_on_a_gpu(method, small_run, cut_after, tmp_path):
     run = small_run(method)
-    whole = records.execute(run, "test", tmp_path / "whole", "cuda", progress=False)
-    play, epochs = methods.play, []
-
-    def cut(*arguments):
-        for done in play(*arguments):
-            yield done
-            epochs.append(done.index)
-            if len(epochs) == 4:
-                raise KeyboardInterrupt
-
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(records, "play", cut)
-        records.execute(run, "test", tmp_path / "cut", "cuda", progress=False)
-    resumed = records.execute(run, "test", tmp_path / "cut", "cuda", progress=False)
+    whole = execute.execute(run, "test", tmp_path / "whole", "cuda", progress=False)
+    cut_after(4, run, tmp_path / "cut", "cuda")
+    resumed = execute.execute(run, "test", tmp_path / "cut", "cuda", progress=False)
     assert np.allclose(resumed["accuracy"], whole["accuracy"], atol=1.0)

@@ -9,21 +9,21 @@ import time
 from pathlib import Path
 
 import pytest
+import ranks_worker
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from ranks_worker import GRAPH_PIXELS, run_of
+from ranks_worker import run_of
 
-from cycle import gossip_training, participants
+from cycle import party
 from cycle.ranks import Ranks
-from reproduction import records
 
 WORKER = Path(__file__).with_name("ranks_worker.py")
 RUNS = [
     {"method": "standalone"},
     {"method": "vpdl"},
     {"method": "echo"},
-    {"method": "cycle", "silent": (2,)},
+    {"method": "cycle", "silent": [2]},
     {"method": "cycle", "augment": True, "width": 8, "n": 3, "lambda_0": 1.0},
     {"method": "gossip", "topology": "exponential", "local_steps": 2},
     {"method": "cycle-gossip", "local_epochs": 0, "width": 8, "n": 3},
@@ -53,7 +53,7 @@ def test_more_ranks_than_participants_is_an_error():
 
 def test_one_process_keeps_its_messages():
     message = torch.ones(3)
-    assert Ranks(3).exchange({(2, 0): message, (0, 1): message}, None, None, None) == {(0, 1): message, (2, 0): message}
+    assert Ranks(3).exchange({(2, 0): message, (0, 1): message}, None, None) == {(0, 1): message, (2, 0): message}
 
 
 def start(ranks, results, runs, patience=30.0):
@@ -85,14 +85,9 @@ def numbers(results, keywords):
 
 
 def one_process(results, runs):
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (participants, gossip_training):
-            patch.setattr(module, "GRAPH_PIXELS", GRAPH_PIXELS)
-        for keywords in runs:
-            records.execute(run_of(**keywords), "test", results, "cpu", progress=False)
-    torch.set_num_threads(threads)
+        patch.setattr(party, "GRAPH_NUMBERS", party.GRAPH_NUMBERS)  # which the worker sets
+        ranks_worker.play(results, runs)
     return [numbers(results, keywords) for keywords in runs]
 
 

@@ -1,23 +1,22 @@
-"""The private loop with its answers really encrypted, against the same loop in clear."""
+"""How answers travel: the loop with its answers really encrypted, against the same loop in clear."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from cycle import methods, participants, training
 from cycle.fhe import channel as channels
-from cycle.options import Options
+from cycle.party import accuracy
+from cycle.play import begin, play
 from reproduction import catalogue, settings
 
 
 @pytest.fixture(scope="module")
 def outcomes(digits):
-    """Three participants, four rounds of CYCle, in clear and encrypted; and how often the channel was asked."""
+    """Three parties, four rounds of CYCle, in clear and encrypted; and how often the channel was asked."""
     run = next(run for run in catalogue.runs_of("encrypted", "smoke") if run.method == "cycle")
     run = replace(run, n=3, images=150, options=replace(run.options, local_epochs=3, rounds=4, period=3))
-    task = settings.task_of(run, digits)
-    asked = []
+    asked, played = [], {}
     true_answer = channels.EncryptedChannel.answer
 
     def counted(self, sender, receiver, round_index, model):
@@ -26,14 +25,10 @@ def outcomes(digits):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(channels.EncryptedChannel, "answer", counted)
-        played = {
-            privacy: [
-                done
-                for done in methods.play("cycle", task, replace(run.options, privacy=privacy))
-                if done.shares is not None
-            ]
-            for privacy in ("plain", "fhe")
-        }
+        for privacy in ("plain", "fhe"):
+            options = replace(run.options, privacy=privacy)
+            state = begin(settings.parties_of(run, digits), "cycle", options, run.seed, "cpu")
+            played[privacy] = [done for done in play(state, "cycle", options) if done.shares is not None]
     return played["plain"], played["fhe"], asked
 
 
@@ -47,7 +42,7 @@ def test_masks_and_reputations_agree(outcomes):
 def test_accuracies_agree_up_to_noise(outcomes, digits):
     clear, private, _ = outcomes
     for a, b in zip(clear[-1].participants, private[-1].participants, strict=True):
-        tested = [participants.accuracy(p.model, digits.test_images, digits.test_labels, p.pixels) for p in (a, b)]
+        tested = [accuracy(p.model, digits.test_images, digits.test_labels, p.prepare) for p in (a, b)]
         assert tested[0] == pytest.approx(tested[1], abs=0.6)  # three of 500 digits
 
 
@@ -65,24 +60,18 @@ def test_the_ledger_counts_encrypted_bytes(outcomes):
     assert smallest > 10_000 > max(size for *_, size in clear[-1].ledger.entries)
 
 
-def test_a_network_that_encryption_cannot_carry_is_refused_before_it_is_trained(small_run, digits):
+def test_a_network_that_encryption_cannot_carry_is_refused_before_it_is_trained(small_run, begun):
     run = small_run("cycle", privacy="fhe")  # rectifiers
-    task = settings.task_of(run, digits)
-    state = training.start(task, run.options)
+    state = begun(run)
     with pytest.raises(ValueError, match="ReLU cannot be evaluated"):
-        next(methods.play("cycle", task, run.options, state))
+        next(play(state, "cycle", run.options))
     assert state.epoch == 0
 
 
-def test_augmentation_is_refused():
-    with pytest.raises(ValueError, match="augment"):
-        Options(privacy="fhe", augment=True)
-
-
 @pytest.mark.parametrize("method", ["standalone", "fedavg", "cffl", "gossip", "cycle-gossip"])
-def test_what_cannot_be_encrypted_is_not_called_so(method, small_run, digits):
+def test_what_cannot_be_encrypted_is_not_called_so(method, small_run, begun):
     run = small_run(method)
     assert settings.with_privacy(run, "fhe") == run
     assert settings.with_privacy(small_run("cycle"), "fhe").path.endswith("cycle+fhe.seed0.json")
     with pytest.raises(ValueError, match=f"privacy must be plain for {method}"):
-        methods.play(method, settings.task_of(run, digits), replace(run.options, privacy="fhe"))
+        play(begun(run), method, replace(run.options, privacy="fhe"))
