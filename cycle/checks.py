@@ -1,4 +1,4 @@
-"""What the rules accept. Each check only looks: it names the argument in a ValueError, or passes."""
+"""What the rules accept. A check only looks: it names the argument in a ValueError, or passes."""
 
 from numbers import Real
 
@@ -17,7 +17,7 @@ def check_numbers(
     """
     array = _array(x, name)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be numbers, got {_short(x)}")
+        raise ValueError(f"{name} must be numbers, got {short(x)}")
     if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name} must have {ndim} dimension(s), got shape {array.shape}")
     if array.size < size:
@@ -26,10 +26,10 @@ def check_numbers(
         raise ValueError(f"{name} must have the shape {np.shape(like)}, got {array.shape}")
     values = array.astype(float)  # of fewer bits it could not be compared with LARGEST
     if finite and not (np.abs(values) <= LARGEST).all():
-        raise ValueError(f"{name} must be finite, got {_short(x)}")
+        raise ValueError(f"{name} must be finite, got {short(x)}")
     if finite and not ((values >= least) & (values <= most)).all():
         bounds = f"at least {least:g}" if most == LARGEST else f"in [{least:g}, {most:g}]"
-        raise ValueError(f"{name} must be {bounds}, got {_short(x)}")
+        raise ValueError(f"{name} must be {bounds}, got {short(x)}")
 
 
 def check_square(x, name: str, least=-LARGEST, most=LARGEST, like=None) -> None:
@@ -44,25 +44,27 @@ def check_links(x, name: str, like=None) -> None:
     """A square matrix of yes and no, or of ones and zeros."""
     check_square(x, name, like=like)
     if not np.isin(x, (0, 1)).all():
-        raise ValueError(f"{name} must be True and False, or 1 and 0, got {_short(x)}")
+        raise ValueError(f"{name} must be True and False, or 1 and 0, got {short(x)}")
 
 
 def check_mixing(x, name: str) -> None:
     """Rows of weights: none negative, each row adds up to one."""
     check_square(x, name, least=0)
     if not np.allclose(np.sum(x, axis=1), 1, rtol=0, atol=1e-6):
-        raise ValueError(f"{name} must have rows that add up to 1, got {_short(np.sum(x, axis=1))}")
+        raise ValueError(f"{name} must have rows that add up to 1, got {short(np.sum(x, axis=1))}")
 
 
 def check_number(x, name: str, least=-LARGEST, most=LARGEST, above=None, below=None) -> None:
     """One finite number."""
     real = isinstance(x, Real) and not isinstance(x, bool)
+    real &= not isinstance(x, int) or abs(x) <= 2**63  # beyond, NumPy takes it for an object
     real |= isinstance(x, np.ndarray) and x.shape == () and x.dtype.kind in "iuf"
-    above_it = real and least <= x and (above is None or x > above)
-    if not (above_it and x <= most and (below is None or x < below)):
+    value = float(x) if real else np.nan
+    enough = value >= least if above is None else most >= value > above
+    if not (enough and (value <= most if below is None else value < below)):
         low = f"{least:g} <=" if above is None else f"{above:g} <"
         high = f"<= {most:g}" if below is None else f"< {below:g}"
-        raise ValueError(f"{name} must be a number with {low} {name} {high}, got {_short(x)}")
+        raise ValueError(f"{name} must be a number with {low} {name} {high}, got {short(x)}")
 
 
 def check_whole(x, name: str, least: int, most: int | None = None) -> None:
@@ -70,7 +72,13 @@ def check_whole(x, name: str, least: int, most: int | None = None) -> None:
     whole = isinstance(x, int | np.integer) and not isinstance(x, bool)
     if not (whole and x >= least and (most is None or x <= most)):
         bounds = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise ValueError(f"{name} must be a whole number, {bounds}, got {_short(x)}")
+        raise ValueError(f"{name} must be a whole number, {bounds}, got {short(x)}")
+
+
+def check_flag(x, name: str) -> None:
+    """Yes or no."""
+    if not isinstance(x, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {short(x)}")
 
 
 def check_labels(x, name: str, kinds: str = "biu") -> None:
@@ -85,13 +93,13 @@ def check_labels(x, name: str, kinds: str = "biu") -> None:
 def check_choice(x, name: str, choices) -> None:
     """One of some names."""
     if not (isinstance(x, str) and x in choices):
-        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {_short(x)}")
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {short(x)}")
 
 
 def check_stream(x, name: str) -> None:
     """What draws NumPy's random numbers; Python's own `random` draws others."""
     if not callable(getattr(x, "random", None)) or hasattr(x, "getrandbits"):
-        raise ValueError(f"{name} must be a generator of numpy.random, got {_short(x)}")
+        raise ValueError(f"{name} must be a generator of numpy.random, got {short(x)}")
 
 
 def _array(x, name):
@@ -101,5 +109,6 @@ def _array(x, name):
         raise ValueError(f"{name} must be an array: {str(error).splitlines()[0]}") from None
 
 
-def _short(x):
+def short(x) -> str:
+    """A value in a message: one line, not all of a large array."""
     return f"{x!r:.60}".replace("\n", " ")

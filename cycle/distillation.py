@@ -1,4 +1,4 @@
-"""What a participant learns from its peers' answers: the KL divergence and the form that encryption can afford."""
+"""What a participant learns from its peers' answers: the KL divergence and its encrypted form."""
 
 import torch
 import torch.nn.functional as F
@@ -7,8 +7,8 @@ from cycle.checks import check_number
 
 
 def check_logits(temperature, **logits):
-    """Shapes and types only: looking at values would make a GPU wait in every training step. NaN in, NaN out."""
-    check_number(temperature, "temperature", above=0)
+    """Shapes and types only: reading values would make a GPU wait each step. NaN in, NaN out."""
+    check_number(temperature, "temperature", 1e-6, 1e6)
     for name, values in logits.items():
         if not (
             torch.is_tensor(values)
@@ -50,7 +50,7 @@ def kl(
 def approximate_kl(
     student_logits: torch.Tensor, peer_logits: torch.Tensor, temperature: float = 5.0
 ) -> torch.Tensor:
-    """CaPriDe's p log p - p z_k / T: the KL without logsumexp(z_k / T), constant in the student, so same gradient."""
+    """CaPriDe's p log p - p z_k / T: KL without logsumexp(z_k / T), constant in the student."""
     log_p, scaled = _tempered(student_logits, peer_logits, temperature)
     return (log_p.exp() * (log_p - scaled)).sum(dim=1).mean()
 
@@ -58,7 +58,7 @@ def approximate_kl(
 def check_weight(weight, logits) -> None:
     """One number, or one for each sample of a batch."""
     if not torch.is_tensor(weight):
-        check_number(weight, "weight", least=0)
+        check_number(weight, "weight", 0, 1e9)
     elif weight.shape not in ((), (1, 1), (len(logits), 1)):
         raise ValueError(
             f"weight must be a number, or {len(logits)} x 1 for the batch, got {_shape(weight)}"
@@ -68,8 +68,8 @@ def check_weight(weight, logits) -> None:
 def weighted_kl(student_logits, peer_target, weight, temperature: float = 5.0) -> torch.Tensor:
     """sum_k lambda_k KL(student || peer_k) in one pass.
 
-    The sum over peers only needs peer_target = sum_k lambda_k log sigma_T(z_k) and weight = sum_k lambda_k, because
-    sum_k lambda_k p (log p - log q_k) = weight p log p - p peer_target.
+    The sum over peers only needs peer_target = sum_k lambda_k log sigma_T(z_k) and weight = sum_k
+    lambda_k, because sum_k lambda_k p (log p - log q_k) = weight p log p - p peer_target.
     """
     check_logits(temperature, student_logits=student_logits, peer_target=peer_target)
     check_weight(weight, student_logits)
@@ -78,10 +78,11 @@ def weighted_kl(student_logits, peer_target, weight, temperature: float = 5.0) -
 
 
 def target(answers: torch.Tensor, weights: torch.Tensor, counts=None, temperature: float = 5.0):
-    """sum_k lambda_k log sigma_T(z_k) and sum_k lambda_k, for `weighted_kl`, and which peers are usable.
+    """sum_k lambda_k log sigma_T(z_k) and sum_k lambda_k, for `weighted_kl`, and which peers are
+    usable.
 
-    `answers` [peer, sample, class], `weights` [peer] in float64, `counts` [peer, sample] how far each answer counts
-    (None: all alike). A peer any of whose answers is not finite does not count.
+    `answers` [peer, sample, class], `weights` [peer] in float64, `counts` [peer, sample] how far
+    each answer counts (None: all alike). A peer any of whose answers is not finite does not count.
     """
     log_q = F.log_softmax(answers / temperature, dim=2)
     usable = log_q.sum(dim=(1, 2)) > -torch.inf

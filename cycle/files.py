@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all; a name for what is half-done, so that a left-over has an owner and an end."""
+"""Writing a file whole or not at all; what is half-done has an owner and an end."""
 
 import contextlib
 import errno
@@ -11,16 +11,14 @@ import socket
 import time
 from pathlib import Path
 
-# Half-done files are hidden and named .NAME@MACHINE.PROCESS.RANDOM.partial, since machines may share a volume.
+# Half-done files are hidden and named .NAME@MACHINE.PROCESS.RANDOM.partial, since machines may
+# share a volume.
 OWNED = re.compile(r"\..+@(?P<machine>.*)\.(?P<process>\d+)\.[0-9a-f]{8}\.partial")
-ABANDONED = (
-    24 * 3600
-)  # seconds without a byte after which nobody is still writing, whatever its name says
+ABANDONED = 24 * 3600  # seconds after the last byte: nobody is still writing
 
-CURES = {
-    "free some space there and repeat": (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
-    "make it writable or name another folder": (errno.EROFS, errno.EACCES, errno.EPERM),
-}
+FULL = dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space there and repeat")
+CLOSED = (errno.EROFS, errno.EACCES, errno.EPERM)
+CURES = FULL | dict.fromkeys(CLOSED, "make it writable or name another folder")
 
 
 class DiskError(OSError):
@@ -28,7 +26,7 @@ class DiskError(OSError):
 
 
 def owned(path: Path) -> Path:
-    """A name beside `path` for what this process is making of it; no other process anywhere has the same."""
+    """A name beside `path` for what this process is making of it, like no other anywhere."""
     return path.with_name(
         f".{path.name}@{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}.partial"
     )
@@ -63,7 +61,7 @@ def remove(paths) -> None:
 
 
 def write_atomically(path: Path, write) -> None:
-    """Whatever happens, `path` holds the old content or the new: never a part. `write` gets a binary file."""
+    """`path` holds the old content or the new, never a part. `write` gets a binary file."""
     partial = owned(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,18 +72,12 @@ def write_atomically(path: Path, write) -> None:
             os.fsync(file.fileno())
         os.replace(partial, path)
     except Exception as error:
-        refused = (
-            error if isinstance(error, OSError) else error.__context__
-        )  # torch.save hides the reason
+        # torch.save hides the reason behind another error.
+        refused = error if isinstance(error, OSError) else error.__context__
         if not isinstance(refused, OSError):
             raise
-        cure = next(
-            (cure for cure, numbers in CURES.items() if refused.errno in numbers),
-            "check the disk and repeat",
-        )
-        reason = refused.strerror or refused
-        raise DiskError(
-            f"{path} cannot be written ({reason}): {cure}; what it held is unharmed"
-        ) from error
+        cure = CURES.get(refused.errno, "check the disk and repeat")
+        what = f"{path} cannot be written ({refused.strerror or refused})"
+        raise DiskError(f"{what}: {cure}; what it held is unharmed") from error
     finally:
         remove([partial])

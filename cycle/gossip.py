@@ -1,6 +1,8 @@
-"""Who averages with whom: topologies, mixing matrices, spectral gap, CYCle's dynamic mixing, a dense reference.
+"""Who averages with whom: topologies, mixing matrices, spectral gap, CYCle's dynamic mixing, a
+dense reference.
 
-Graphs and matrices are [receiver, sender]: row i is what i makes of its neighbours. Shares are [sender, receiver].
+Graphs and matrices are [receiver, sender]: row i is what i makes of its neighbours. Shares are
+[sender, receiver].
 """
 
 from collections.abc import Iterator
@@ -11,12 +13,14 @@ import numpy as np
 from cycle import reputation, sharing
 from cycle.checks import (
     check_choice,
+    check_flag,
     check_links,
     check_mixing,
     check_number,
     check_numbers,
     check_square,
     check_whole,
+    short,
 )
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
@@ -24,14 +28,17 @@ LINK_RULES = ("weight", "relative")
 
 
 def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:
-    """Bool [receiver, sender] without self loops: a named topology, `graph6:...` text, or any networkx graph.
+    """Bool [receiver, sender] without self loops: a named topology, `graph6:...` text, or any
+    networkx graph.
 
-    `exponential` is directed, i sends to i + 2^k mod n; an edge u -> v of a directed networkx graph: u sends to v.
+    `exponential` is directed, i sends to i + 2^k mod n; an edge u -> v of a directed networkx
+    graph: u sends to v.
     """
     graph = _named(name, n) if isinstance(name, str) else name
     if not isinstance(graph, nx.Graph):
         raise ValueError(
-            f"name must be one of {', '.join(TOPOLOGIES)}, graph6:... or a networkx graph, got {name!r}"
+            f"name must be one of {', '.join(TOPOLOGIES)}, graph6:... or a networkx graph, "
+            f"got {short(name)}"
         )
     if len(graph) < 2:
         raise ValueError(f"name must be a graph of at least 2 nodes, got {len(graph)}")
@@ -52,7 +59,7 @@ def _named(name, n):
             ) from error
     if name not in TOPOLOGIES:
         raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)} or graph6:..., got {name!r}")
-    check_whole(n, "n", 2)
+    check_whole(n, "n", 2, 10_000)  # matrices are dense
     if name == "complete":
         return nx.complete_graph(n)
     if name == "ring":
@@ -65,7 +72,7 @@ def _named(name, n):
 
 
 def mixing_matrix(adjacency, weights: str = "uniform") -> np.ndarray:
-    """W of the paper, w_ij = 1 / (|N(i)| + 1), or `metropolis`: 1 / (1 + max(deg_i, deg_j)), doubly stochastic."""
+    """W of the paper, w_ij = 1 / (|N(i)| + 1), or `metropolis`, which is doubly stochastic."""
     check_links(adjacency, "adjacency")
     check_choice(weights, "weights", ("uniform", "metropolis"))
     links = np.array(adjacency, dtype=bool)
@@ -80,14 +87,15 @@ def mixing_matrix(adjacency, weights: str = "uniform") -> np.ndarray:
 
 
 def spectral_gap(W) -> float:
-    """1 - |lambda_2|: each mixing shrinks the disagreement by about this fraction; 1 agrees at once, 0 never."""
+    """1 - |lambda_2|: the part of the disagreement that each mixing removes; 1 agrees at once."""
     check_mixing(W, "W")
     moduli = np.sort(np.abs(np.linalg.eigvals(np.asarray(W, dtype=float))))
     return float(1 - moduli[-2]) if len(moduli) > 1 else 1.0
 
 
 def masked_mixing(W, shares) -> np.ndarray:
-    """W~ = W * S^T with every S_ii = 1, rows normalised; shares[sender, receiver] says who sent to whom.
+    """W~ = W * S^T with every S_ii = 1, rows normalised; shares[sender, receiver] says who sent to
+    whom.
 
     Whoever heard nothing, and gives itself no weight, keeps its own model.
     """
@@ -103,16 +111,18 @@ def masked_mixing(W, shares) -> np.ndarray:
 def reweigh(
     W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5, self_loops: bool = False
 ) -> np.ndarray:
-    """Algorithm 3, lines 4-8: w_ij <- alpha w_ij + (1 - alpha) softmax_j(beta s_ij) for neighbours, rows normalised.
+    """Algorithm 3, lines 4-8: w_ij <- alpha w_ij + (1 - alpha) softmax_j(beta s_ij) for neighbours,
+    rows normalised.
 
-    The own weight w_ii takes no part in the average, so only normalisation moves it, unless there are `self_loops`:
-    then s_ii counts like the others. Rows without neighbours stay.
+    The own weight w_ii takes no part in the average, so only normalisation moves it, unless there
+    are `self_loops`: then s_ii counts like the others. Rows without neighbours stay.
     """
     check_mixing(W, "W")
     check_links(neighbours, "neighbours", like=W)
     check_square(alignment, "alignment", like=W)
     check_number(alpha, "alpha", 0, 1)
     check_number(beta, "beta", least=0)
+    check_flag(self_loops, "self_loops")
     W, neighbours = np.asarray(W, dtype=float), np.asarray(neighbours, dtype=bool)
     linked = neighbours.any(axis=1)
     if not linked.any():
@@ -125,7 +135,7 @@ def reweigh(
 
 
 def link_probabilities(W, rule: str = "weight") -> np.ndarray:
-    """How probably i sends to j: w_ij itself (Algorithm 3), or `relative`, w_ij / max_j w_ij over the others."""
+    """How probably i sends to j: w_ij (Algorithm 3), or `relative`, w_ij / max_j w_ij, others only."""
     check_square(W, "W", 0, 1)
     W = np.asarray(W, dtype=float)
     check_choice(rule, "rule", LINK_RULES)
@@ -137,7 +147,7 @@ def link_probabilities(W, rule: str = "weight") -> np.ndarray:
 
 
 def submixing(W, present) -> tuple[np.ndarray, np.ndarray]:
-    """The mixing matrix among those present, rows normalised, and the weight that each row had on them."""
+    """The mixing matrix among those present, rows normalised, and each row's weight on them."""
     check_square(W, "W", least=0)
     check_numbers(present, "present", ndim=1, least=0, most=len(W) - 1)
     if np.asarray(present).dtype.kind not in "iu" or len(set(np.asarray(present).tolist())) != len(
@@ -156,15 +166,20 @@ def submixing(W, present) -> tuple[np.ndarray, np.ndarray]:
 def reference(
     x, gradient, links, lr, rounds, beta=None, alpha=0.5, period=5, rng=None
 ) -> Iterator[tuple]:
-    """Algorithm 3 on a dense matrix: yields x^(t+1/2), x^(t+1) and W of each round; beta=None is plain Gossip-SGD.
+    """Algorithm 3 on a dense matrix: yields x^(t+1/2), x^(t+1) and W of each round; beta=None is
+    plain Gossip-SGD.
 
     Row i of x is participant i, gradient(i, x_i) its gradient there, links an adjacency.
     """
     check_links(links, "links")
     check_numbers(x, "x", ndim=2)
+    if len(x) != len(links):
+        raise ValueError(
+            f"x must have a row for each of the {len(links)} participants, got {len(x)}"
+        )
     check_number(lr, "lr", above=0)
-    check_whole(rounds, "rounds", 1)
-    W, links = mixing_matrix(links), np.asarray(links, dtype=bool)
+    check_whole(rounds, "rounds", 1, 10**6)
+    x, W, links = np.asarray(x, dtype=float), mixing_matrix(links), np.asarray(links, dtype=bool)
     for t in range(rounds):
         g = np.stack([gradient(i, row) for i, row in enumerate(x)])
         if beta is not None and t % period == 0:

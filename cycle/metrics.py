@@ -1,4 +1,4 @@
-"""How much collaboration gave each participant, and how evenly: gains, MVA, MCG, CGS, losers, correlations."""
+"""How much collaboration gave each participant, and how evenly."""
 
 import warnings
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class FairnessReport:
     cgs: float  # spread of the gains
     min_gain: float  # the gain of whoever gained least
     losers: int  # how many gained less than nothing
-    correlation: float  # Pearson of (B, A), the measure the paper argues against; NaN where a side is constant
+    correlation: float  # Pearson of (B, A), which the paper argues against; NaN: a side is constant
     correlation_p: float  # its two-sided p-value
     gain_correlation: float  # Pearson of (B, G)
     cantelli_bound: float  # bound on P(G <= 0); NaN unless MCG > 0
@@ -33,7 +33,7 @@ def gains(standalone, collaborative) -> np.ndarray:
 
 
 def pearson(x, y) -> tuple[float, float]:
-    """Pearson correlation and its two-sided p-value; NaN where a side is constant, p NaN for two points."""
+    """Pearson correlation and two-sided p-value; NaN: a side is constant (or p of two points)."""
     from scipy import stats  # a second to import, which nothing else in cycle waits for
 
     check_numbers(x, "x", ndim=1, size=2)
@@ -55,7 +55,7 @@ def cantelli_bound(mean: float, spread: float) -> float:
 
 
 def balanced_accuracy(labels, predicted) -> float:
-    """Percent right, averaged over the classes in `labels`: a frequent class counts no more than a rare one."""
+    """Percent right, averaged over the classes in `labels`: a rare class counts like any."""
     check_labels(labels, "labels", NAMES_TOO)
     check_labels(predicted, "predicted", NAMES_TOO)
     labels, predicted = np.asarray(labels), np.asarray(predicted)
@@ -63,15 +63,15 @@ def balanced_accuracy(labels, predicted) -> float:
         predicted.dtype.kind in "US"
     ):
         raise ValueError(
-            f"predicted must hold one class of the same kind for each label, got {predicted.dtype} of shape "
-            f"{predicted.shape} for {labels.dtype} of shape {labels.shape}"
+            "predicted must hold one class of the same kind for each label, got "
+            f"{predicted.dtype} {predicted.shape} for {labels.dtype} {labels.shape}"
         )
     right = labels == predicted
     return float(100 * np.mean([right[labels == label].mean() for label in np.unique(labels)]))
 
 
 def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:
-    """All measures at once; ddof=1 is the paper's Eq. for CGS (1/(N-1)), ddof=0 what its tables print (1/N)."""
+    """All measures at once; ddof=1 is the paper's Eq. of CGS (1/(N-1)), ddof=0 its tables (1/N)."""
     check_whole(ddof, "ddof", 0, 1)
     gain = gains(standalone, collaborative)
     mean, spread = float(gain.mean()), float(gain.std(ddof=ddof))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cycle.checks import NAMES_TOO, check_labels, check_number, check_whole
+from cycle.checks import NAMES_TOO, check_flag, check_labels, check_number, check_whole, short
 
 DIRICHLET_ATTEMPTS = 100
 
@@ -14,10 +14,10 @@ def check_split(labels, n, seed, name="labels"):
 
 
 def _deal(labels, fractions, rng):
-    """Split every class by its row of fractions [class, participant]; remainders go to the largest fractional parts.
+    """Split every class by its row of fractions [class, participant]; remainders by largest part.
 
-    A participant's whole share is what largest-remainder rounding of the running total gives, class after class, so
-    that over all classes it is off by less than one sample from its exact share.
+    A participant's whole share is what largest-remainder rounding of the running total gives, class
+    after class, so that over all classes it is off by less than one sample from its exact share.
     """
     parts = [[] for _ in range(fractions.shape[1])]
     owed = np.zeros(fractions.shape[1])
@@ -53,7 +53,7 @@ def homogeneous(labels, n: int, seed: int) -> list[np.ndarray]:
 
 
 def imbalanced(labels, n: int, kappa: float, m: int, seed: int) -> list[np.ndarray]:
-    """The first m participants get a fraction kappa of each class each, the others share the rest equally."""
+    """The first m participants get a fraction kappa of each class each, the others the rest."""
     check_split(labels, n, seed)
     check_whole(m, "m", 1, n - 1)
     check_number(kappa, "kappa", above=0, below=1 / m)  # the others need data
@@ -61,7 +61,8 @@ def imbalanced(labels, n: int, kappa: float, m: int, seed: int) -> list[np.ndarr
     share = np.array([kappa] * m + [(1 - kappa * m) / (n - m)] * (n - m))
     fractions = np.tile(share, (np.unique(labels).size, 1))
     return _refuse_empty(
-        _deal(labels, fractions, np.random.default_rng(seed)), f"imbalanced ({kappa}, {m})"
+        _deal(labels, fractions, np.random.default_rng(seed)),
+        f"imbalanced with kappa={kappa}, m={m}",
     )
 
 
@@ -75,7 +76,8 @@ def _dirichlet_until_filled(labels, n, draw_fractions, delta, seed):
         if all(part.size for part in parts):
             return parts
     raise ValueError(
-        f"delta={delta} left a participant empty in {DIRICHLET_ATTEMPTS} draws; use a larger delta or a smaller n"
+        f"delta={delta} left a participant empty in {DIRICHLET_ATTEMPTS} draws; use a larger delta "
+        "or a smaller n"
     )
 
 
@@ -87,7 +89,7 @@ def dirichlet(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
 
 
 def quantity_skew(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
-    """One p ~ Dirichlet_n(delta) for all classes: the paper's literal sentence (L363), which its tables refute."""
+    """One p ~ Dirichlet_n(delta) for all classes: the paper's words (L363); its tables differ."""
     return _dirichlet_until_filled(
         labels,
         n,
@@ -122,15 +124,20 @@ def stratified_subset(labels, size: int, seed: int) -> np.ndarray:
 def flip_labels(
     labels, rate: float, num_classes: int, seed: int, symmetric: bool = False
 ) -> np.ndarray:
-    """Replace a fraction `rate` of the labels: by the next class, or by a random other one (`symmetric`)."""
-    check_labels(labels, "labels")
+    """Replace a fraction `rate` of the labels by the next class (`symmetric`: a random other)."""
+    check_labels(labels, "labels", "iu")
     check_number(rate, "rate", 0, 1)
-    check_whole(num_classes, "num_classes", 2)
+    check_whole(num_classes, "num_classes", 2, 2**31)
     check_whole(seed, "seed", 0)
+    check_flag(symmetric, "symmetric")
     labels = np.asarray(labels)
     if not (0 <= labels.min() and labels.max() < num_classes):
         raise ValueError(
-            f"labels must be from 0 to num_classes - 1 = {num_classes - 1}, got {labels}"
+            f"labels must be from 0 to num_classes - 1 = {num_classes - 1}, got {short(labels)}"
+        )
+    if num_classes - 1 > np.iinfo(labels.dtype).max:
+        raise ValueError(
+            f"num_classes must fit the type of labels, {labels.dtype}, got {num_classes}"
         )
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(labels.size)[: round(rate * labels.size)]

@@ -1,26 +1,18 @@
-"""How a participant scores a peer: gradient misalignment, soft clip, momentum; the softmax of the gossip form."""
+"""How a participant scores a peer: misalignment, soft clip, momentum; the softmax for gossip."""
 
 import numpy as np
 import torch
 
-from cycle.checks import check_links, check_number, check_numbers, check_square
+from cycle.checks import check_flag, check_links, check_number, check_numbers, check_square, short
 
 
-def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """cos(a, b) of two tensors of equal shape; 0 where either is zero: a zero gradient says nothing.
+def cosine(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> torch.Tensor:
+    """cos of the angle between two tensors of equal shape; 0 where either is zero: it says nothing.
 
     -1 where either is not finite: what comes from a model that diverged is worth nothing.
     """
-    if not (torch.is_tensor(a) and torch.is_tensor(b)) or a.is_complex() or b.is_complex():
-        raise ValueError(
-            f"grad_local and grad_peer must be tensors, got {type(a).__name__} and {type(b).__name__}"
-        )
-    if a.shape != b.shape or not a.numel():
-        raise ValueError(
-            f"grad_local and grad_peer must have equal shapes with numbers in them, got {tuple(a.shape)} and "
-            f"{tuple(b.shape)}"
-        )
-    a, b = a.flatten().double(), b.flatten().double()
+    check_gradients(grad_local, grad_peer)
+    a, b = grad_local.flatten().double(), grad_peer.flatten().double()
     norm = a.norm() * b.norm()
     found = torch.where(
         norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0
@@ -28,8 +20,18 @@ def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return torch.where(norm.isfinite(), found, -1.0)
 
 
+def check_gradients(grad_local, grad_peer) -> None:
+    """Two tensors of one shape; their values may be anything."""
+    for name, gradient in (("grad_local", grad_local), ("grad_peer", grad_peer)):
+        if not torch.is_tensor(gradient) or gradient.is_complex() or not gradient.numel():
+            raise ValueError(f"{name} must be a tensor of real numbers, got {short(gradient)}")
+    if grad_local.shape != grad_peer.shape:
+        shapes = f"{tuple(grad_local.shape)} and {tuple(grad_peer.shape)}"
+        raise ValueError(f"grad_local and grad_peer must have equal shapes, got {shapes}")
+
+
 def misalignment(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> float:
-    """s = (1 - cos(grad CE, grad DL)) / 2, Eq. (shap-approx): 0 aligned, 1/2 orthogonal, 1 opposed."""
+    """s = (1 - cos(grad CE, grad DL)) / 2, Eq. (shap-approx): 0 aligned, 1 opposed."""
     local, peer = _tensor(grad_local, "grad_local"), _tensor(grad_peer, "grad_peer")
     return float((1 - cosine(local, peer)) / 2)
 
@@ -47,7 +49,7 @@ def _host(x):
 
 
 def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
-    """h(s) = clip((s - tau_max) / (tau_opt - tau_max), 0, 1), Eq. (hs_mapping); any array, tensor or number."""
+    """h(s) = clip((s - tau_max) / (tau_opt - tau_max), 0, 1), Eq. (hs_mapping), of any shape."""
     check_numbers(_host(s), "s")
     check_number(tau_opt, "tau_opt")
     check_number(tau_max, "tau_max")
@@ -60,7 +62,7 @@ def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
 
 
 def update(previous, fresh, alpha: float = 0.5):
-    """r <- alpha r + (1 - alpha) r~, at calibrations only; the first reputation (previous=None) is r~ itself."""
+    """r <- alpha r + (1 - alpha) r~, at calibrations only; the first (previous=None) is r~."""
     check_numbers(_host(fresh), "fresh")
     if previous is not None:
         check_numbers(_host(previous), "previous", like=fresh)
@@ -74,13 +76,14 @@ def update(previous, fresh, alpha: float = 0.5):
 def alignment_softmax(
     alignment, neighbours, beta: float = 15.0, self_loops: bool = False
 ) -> np.ndarray:
-    """Gossip form: w_ij proportional to exp(beta s_ij) over i's neighbours; zero elsewhere and on the diagonal.
+    """Gossip form: w_ij proportional to exp(beta s_ij) over i's neighbours, zero for all others.
 
     With `self_loops` everybody is a neighbour of itself too.
     """
     check_square(alignment, "alignment")
     check_links(neighbours, "neighbours", like=alignment)
     check_number(beta, "beta", least=0)
+    check_flag(self_loops, "self_loops")
     alignment, neighbours = np.asarray(alignment, dtype=float), np.asarray(neighbours, dtype=bool)
     own = np.eye(len(neighbours), dtype=bool)
     links = neighbours & ~own

@@ -12,10 +12,12 @@ BYTES_PER_NUMBER = 4  # float32: logits, parameters and gradients alike
 def draw_shares(
     reputation, round_index: int, period: int | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Bool [sender, receiver]: n answers k with probability reputation[n, k], its own score of k (L311).
+    """Bool [sender, receiver]: n answers k with probability reputation[n, k], its own score of k
+    (L311).
 
-    Every `period` rounds all answer all (the calibration); `period=None` never forces. The diagonal is False.
-    One uniform number is drawn for every pair in every round, so the stream does not depend on the reputations.
+    Every `period` rounds all answer all (the calibration); `period=None` never forces. The diagonal
+    is False. One uniform number is drawn for every pair in every round, so the stream does not
+    depend on the reputations.
     """
     check_square(reputation, "reputation", 0, 1)
     check_whole(round_index, "round_index", 0)
@@ -38,18 +40,19 @@ class Ledger:
     entries: list[tuple[int, int, int, int]] = field(
         default_factory=list
     )  # round, sender, receiver, bytes
-    possible: int = 0  # what would have been sent if everybody always sent to everybody (gossip: whatever the graph)
+    possible: int = 0  # had everybody always sent to everybody (gossip: whatever the graph)
 
     def record(
         self, round_index: int, shares: np.ndarray, size, possible: int | None = None
     ) -> None:
-        """Enter one round: shares[sender, receiver], `size` bytes for a message (by receiver, or [sender, receiver]).
+        """Enter one round: shares[sender, receiver], `size` bytes for a message (by receiver, or
+        [sender, receiver]).
 
         `possible` messages could have been sent, by default one from everybody to everybody else.
         """
         check_whole(round_index, "round_index", 0)
         check_links(shares, "shares", like=np.eye(self.participants))
-        check_numbers(size, "size", least=0)
+        check_numbers(size, "size", least=0, most=2**53)
         if np.shape(size) not in ((), (self.participants,), np.shape(shares)):
             raise ValueError(
                 f"size must be one number, one a receiver or a square, got shape {np.shape(size)}"

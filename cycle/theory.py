@@ -67,12 +67,14 @@ def usefulness_cycle(gamma, gamma_g, gamma_peer=None):
 
 def usefulness(rule, gamma, gamma_g, gamma_peer=None):
     """P(w^2 <= X^2) under any rule: the chance of a gain or a tie."""
+    check_rule(rule)
     setting = _setting(gamma, gamma_g, gamma_peer)
     return _silent(rule, *setting) + _expectation(_chance_of_gain, rule, *setting)
 
 
 def outcomes(rule, gamma, gamma_g, gamma_peer=None):
     """Probabilities that client 1 ends up better, in a tie with, or worse than alone, as a dict."""
+    check_rule(rule)
     setting = _setting(gamma, gamma_g, gamma_peer)
     return {
         "better": _expectation(_chance_of_gain, rule, *setting),
@@ -83,6 +85,7 @@ def outcomes(rule, gamma, gamma_g, gamma_peer=None):
 
 def mse(rule, gamma, gamma_g, gamma_peer=None):
     """E w^2 = gamma^2 + E[r x (r x + 2 E(X | x))]."""
+    check_rule(rule)
     setting = _setting(gamma, gamma_g, gamma_peer)
     return setting[0] ** 2 + _expectation(_change_of_square, rule, *setting)
 
@@ -96,7 +99,7 @@ def lower_bound(gamma, reach=1.0):
     """Phi(-reach / (2 gamma)): no peer pushes a rule with |r x| <= reach below (CYCle: reach 1)."""
     check_numbers(gamma, "gamma", least=SMALLEST)
     check_numbers(reach, "reach", least=0)
-    return ndtr(-np.asarray(reach) / (2 * np.asarray(gamma)))
+    return ndtr(-np.asarray(reach, dtype=float) / (2 * np.asarray(gamma, dtype=float)))
 
 
 def printed_lower_bound(gamma):
@@ -116,7 +119,7 @@ def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
     gamma, gamma_g, gamma_peer = _setting(gamma, gamma_g, gamma_peer)
     if gamma.shape:
         raise ValueError("gamma must be one number here, and so must gamma_g and gamma_peer")
-    check_whole(runs, "runs", 1)
+    check_whole(runs, "runs", 1, 10**8)
     check_whole(seed, "seed", 0)
     rng = np.random.default_rng(seed)
     own = gamma * rng.standard_normal(runs)
@@ -128,6 +131,11 @@ def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
         "strictly_better": float(np.mean(cycle < alone)),
         "tie": float(np.mean(cycle == alone)),
     }
+
+
+def check_rule(rule) -> None:
+    if not isinstance(rule, Rule):
+        raise ValueError(f"rule must be a theory.Rule, got {type(rule).__name__}")
 
 
 def _setting(gamma, gamma_g, gamma_peer):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from cycle.checks import check_choice, check_whole
+from cycle.checks import check_choice, check_whole, short
 
 log = logging.getLogger("cycle")
 
@@ -140,12 +140,12 @@ def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: in
     """A freshly initialised model by name; in_shape is (channels, height, width of the image)."""
     check_choice(name, "model", MODELS)
     if not isinstance(in_shape, Sequence) or len(in_shape) != 3:
-        raise ValueError(f"in_shape must be channels, height and width of an image, got {in_shape!r:.60}")
+        raise ValueError(f"in_shape must be channels, height and width of an image, got {short(in_shape)}")
     for extent in in_shape:
-        check_whole(extent, "in_shape", 1)
-    check_whole(num_classes, "num_classes", 2)
+        check_whole(extent, "in_shape", 1, 10_000)
+    check_whole(num_classes, "num_classes", 2, 100_000)
     if width is not None:
-        check_whole(width, "width", 1)
+        check_whole(width, "width", 1, 10_000)
     if name == "efficientnet_b0" and width is not None:
         raise ValueError(f"width must be None for efficientnet_b0, whose size is fixed, got {width}")
     options = {} if width is None else {"width": width}

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from cycle.checks import check_choice, check_number, check_whole
+from cycle.checks import check_choice, check_number, check_whole, short
 from reproduction.data import fetch
 
 DIGITS_TEST_PER_CLASS = 50
@@ -122,8 +122,14 @@ def load(name: str = "digits", device=None, location=None) -> Dataset:
 def _known(device) -> torch.device:
     try:
         return torch.empty(0, device=device).device
-    except (RuntimeError, TypeError, AssertionError) as error:  # what torch raises of other names, or without CUDA
-        raise ValueError(f"device must be cpu, cuda, cuda:1, ..., got {device!r:.60} ({error!s:.60})") from None
+    except (
+        RuntimeError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        AssertionError,
+    ) as error:  # what torch raises of other names, or without CUDA
+        raise ValueError(f"device must be cpu, cuda, cuda:1, ..., got {short(device)} ({short(str(error))})") from None
 
 
 def default_device() -> torch.device:
@@ -157,7 +163,7 @@ def augment(batch: torch.Tensor, padding: int = 4, degrees: float = 15.0) -> tor
     """Random crop with padding, horizontal flip and rotation of every image, as one batched nearest resampling."""
     if not (torch.is_tensor(batch) and batch.ndim == 4 and batch.is_floating_point() and batch.numel()):
         raise ValueError("batch must be a floating-point tensor, images x channels x rows x columns")
-    check_whole(padding, "padding", 0)
+    check_whole(padding, "padding", 0, max(batch.shape[-2:]))
     check_number(degrees, "degrees", 0, 180)
     count, device = len(batch), batch.device
     height, width = batch.shape[-2:]

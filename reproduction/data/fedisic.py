@@ -13,7 +13,7 @@ import yaml
 from PIL import Image
 from tqdm.auto import tqdm
 
-from cycle.checks import check_choice
+from cycle.checks import check_choice, short
 from reproduction.data import lesions
 from reproduction.data.fetch import ARRAYS, DataError
 
@@ -96,7 +96,7 @@ def _flamby_scripts() -> Path | None:
 def _places(location) -> tuple[Path, Path]:
     """The directory of the images and the split file."""
     if not isinstance(location, str | os.PathLike | None):
-        raise _problem(f"location must be a directory or FLamby's dataset_location.yaml, got {location!r:.60}.")
+        raise _problem(f"location must be a directory or FLamby's dataset_location.yaml, got {short(location)}.")
     scripts = _flamby_scripts()
     config = scripts and scripts / "dataset_location.yaml"
     asked = location or os.environ.get(VARIABLE) or (config if config and config.exists() else None)

@@ -27,9 +27,9 @@ def _without_validation(source: str) -> tuple[str, bool]:
 
 
 def _only_refuses(node: ast.stmt) -> bool:
-    """`raise`, `if ...: raise ...`, and calls whose name begins with check."""
-    if isinstance(node, ast.If):
-        return all(isinstance(inner, ast.Raise) for inner in node.body) and not node.orelse
+    """Calls whose name begins with check; `if` and `for` around nothing but these and `raise`."""
+    if isinstance(node, ast.If | ast.For):
+        return all(isinstance(inner, ast.Raise) or _only_refuses(inner) for inner in node.body) and not node.orelse
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         called = node.value.func
         name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
