@@ -111,8 +111,7 @@ def masked_mixing(W, shares) -> np.ndarray:
 def reweigh(
     W, alignment, neighbours, beta: float = 15.0, alpha: float = 0.5, self_loops: bool = False
 ) -> np.ndarray:
-    """Algorithm 3, lines 4-8: w_ij <- alpha w_ij + (1 - alpha) softmax_j(beta s_ij) for neighbours,
-    rows normalised.
+    """Lines 4-8: w_ij <- alpha w_ij + (1 - alpha) softmax_j(beta s_ij), rows normalised.
 
     The own weight w_ii takes no part in the average, so only normalisation moves it, unless there
     are `self_loops`: then s_ii counts like the others. Rows without neighbours stay.
@@ -135,7 +134,7 @@ def reweigh(
 
 
 def link_probabilities(W, rule: str = "weight") -> np.ndarray:
-    """How probably i sends to j: w_ij (Algorithm 3), or `relative`, w_ij / max_j w_ij, others only."""
+    """How probably i sends to j: w_ij (Algorithm 3), or `relative`: w_ij / max_j w_ij."""
     check_square(W, "W", 0, 1)
     W = np.asarray(W, dtype=float)
     check_choice(rule, "rule", LINK_RULES)

@@ -12,8 +12,7 @@ BYTES_PER_NUMBER = 4  # float32: logits, parameters and gradients alike
 def draw_shares(
     reputation, round_index: int, period: int | None, rng: np.random.Generator
 ) -> np.ndarray:
-    """Bool [sender, receiver]: n answers k with probability reputation[n, k], its own score of k
-    (L311).
+    """Bool [sender, receiver]: n answers k with probability reputation[n, k], its score of k.
 
     Every `period` rounds all answer all (the calibration); `period=None` never forces. The diagonal
     is False. One uniform number is drawn for every pair in every round, so the stream does not
