@@ -153,6 +153,14 @@ EXPERIMENTS = {
         model="cnn",
         variants={"": {}} | _controls(CONTROLS),
     ),
+    "reputation-digits": Experiment(
+        "The same on digits, with many seeds: a network of one hidden layer",
+        (),
+        ("imbalanced-0.6-1", "homogeneous"),
+        model="mlp",
+        dataset="digits",
+        variants={"": {}} | _controls(CONTROLS[:2]),
+    ),
     "reputation-augmented": Experiment(
         "The same with augmented images: CIFAR-10, CNN",
         (),
