@@ -99,6 +99,14 @@ def quantity_skew(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
     )
 
 
+SPLITS = {  # by the first word of a split's name; its numbers follow, as in imbalanced-0.6-1
+    "homogeneous": homogeneous,
+    "dirichlet": dirichlet,
+    "quantity": quantity_skew,
+    "imbalanced": imbalanced,
+}
+
+
 def natural(centers, n: int) -> list[np.ndarray]:
     """One participant for each center, in the order of their numbers: nothing is drawn."""
     check_split(centers, n, 0, "centers")

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
+from inspect import signature
 
 import numpy as np
 import torch
@@ -141,23 +142,18 @@ def split_slug(printed: str) -> str:
 def partition_of(split: str, labels: np.ndarray, n: int, seed: int, centers=None) -> list[np.ndarray]:
     """The index arrays of a split by its name; `centers` says who made each sample, for the natural split."""
     kind, *numbers = split.split("-")
+    asked = {name: list(signature(rule).parameters)[2:-1] for name, rule in partition.SPLITS.items()}
     try:
-        if kind == "homogeneous" and not numbers:
-            return partition.homogeneous(labels, n, seed)
-        if kind == "dirichlet" and len(numbers) == 1:
-            return partition.dirichlet(labels, n, float(numbers[0]), seed)
-        if kind == "quantity" and len(numbers) == 1:
-            return partition.quantity_skew(labels, n, float(numbers[0]), seed)
-        if kind == "imbalanced" and len(numbers) == 2:
-            return partition.imbalanced(labels, n, float(numbers[0]), int(numbers[1]), seed)
+        if len(numbers) == len(asked.get(kind, ())) and kind in asked:
+            return partition.SPLITS[kind](labels, n, *(int(x) if x.isdecimal() else float(x) for x in numbers), seed)
         if split == "natural" and centers is not None:
             return partition.natural(centers, n)
         if split == "natural-pooled" and centers is not None:  # the last participant holds everything, for comparison
             return [*partition.natural(centers, n - 1), np.arange(labels.size)]
     except ValueError as error:
         raise ValueError(f"split {split}: {error}") from error
-    known = "homogeneous, dirichlet-D, quantity-D, imbalanced-K-M or, where the data have centers, natural"
-    raise ValueError(f"split must be {known}, got {split!r}")
+    known = ", ".join("-".join([name, *map(str.upper, numbers)]) for name, numbers in asked.items())
+    raise ValueError(f"split must be {known} or, where the data have centers, natural, got {split!r}")
 
 
 def judged(run: Run, dataset: Dataset) -> Dataset:
