@@ -32,10 +32,7 @@ class EncryptedChannel:
     """
 
     def __init__(
-        self,
-        inputs: Sequence[torch.Tensor],
-        module_template: nn.Module,
-        temperature: float = 5.0,
+        self, inputs: Sequence[torch.Tensor], module_template: nn.Module, temperature: float = 5.0
     ):
         if len(inputs) < 2:
             raise InputRefused(f"inputs: a tensor for each of at least 2, got {len(inputs)}")

@@ -11,10 +11,6 @@ class MessageError(FHEError):
     """A message that must not be believed."""
 
 
-class EmptyMessage(MessageError):
-    """There is nothing in it."""
-
-
 class TruncatedMessage(MessageError):
     """Its end is missing."""
 
@@ -27,24 +23,12 @@ class ReplayedMessage(MessageError):
     """It, or a later one, was accepted before."""
 
 
-class WrongParameters(MessageError):
-    """It was made under other encryption parameters."""
-
-
-class WrongKey(MessageError):
-    """It was made for another key."""
-
-
-class WrongParty(MessageError):
-    """It is from somebody else, or for somebody else."""
-
-
-class WrongRound(MessageError):
-    """It belongs to another round."""
+class WrongEnvelope(MessageError):
+    """It is from or for somebody else, of another round, kind or shape, under another key."""
 
 
 class WrongContent(MessageError):
-    """It is of another kind or shape than was asked for, or does not decode to it."""
+    """Its payload is not of the form that was agreed on."""
 
 
 class KeysRefused(MessageError):

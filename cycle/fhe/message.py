@@ -18,14 +18,6 @@ KINDS = ("keys", "inputs", "answer")
 # magic, version, kind, sender, receiver, round, shape, parameters, key, payload length
 HEADER = struct.Struct("<4sBBHHIII16s16sQ")
 MAC_BYTES = 32
-REFUSALS = {
-    "parameters": errors.WrongParameters,
-    "key_id": errors.WrongKey,
-    "sender": errors.WrongParty,
-    "receiver": errors.WrongParty,
-    "kind": errors.WrongContent,
-    "shape": errors.WrongContent,
-}
 
 
 @dataclass(frozen=True)
@@ -56,8 +48,6 @@ def unseal(message: bytes, mac_key: bytes) -> tuple[Envelope, bytes]:
     """Envelope and payload of an authentic message; nothing is looked at before the MAC holds."""
     if not isinstance(message, bytes):
         raise errors.WrongContent(f"message must be bytes, got {type(message).__name__}")
-    if not message:
-        raise errors.EmptyMessage("the message is empty")
     if len(message) < HEADER.size + MAC_BYTES:
         raise errors.TruncatedMessage(f"{len(message)} bytes cannot hold a header and a MAC")
     header = HEADER.unpack_from(message)
@@ -85,19 +75,22 @@ class Inbox:
     def accept(self, message: bytes, expected: Envelope, mac_key: bytes) -> bytes:
         """The payload of the one message that was asked for; every deviation has its own error."""
         envelope, payload = unseal(message, mac_key)
-        for field, refusal in REFUSALS.items():
-            got, wanted = getattr(envelope, field), getattr(expected, field)
-            if got != wanted:
-                got, wanted = (x.hex()[:8] if isinstance(x, bytes) else x for x in (got, wanted))
-                raise refusal(f"{field} is {got}, expected {wanted}")
+        for field in ("parameters", "key_id", "sender", "receiver", "kind", "shape"):
+            _compare(field, envelope, expected)
         source = (envelope.sender, envelope.kind)
         if envelope.round_index <= self._accepted.get(source, -1):
             raise errors.ReplayedMessage(
                 f"round {envelope.round_index} from {envelope.sender} was accepted before"
             )
-        if envelope.round_index != expected.round_index:
-            raise errors.WrongRound(
-                f"of round {envelope.round_index}, expected {expected.round_index}"
-            )
+        _compare("round_index", envelope, expected)
         self._accepted[source] = envelope.round_index
         return payload
+
+
+def _compare(field, envelope, expected):
+    got, wanted = getattr(envelope, field), getattr(expected, field)
+    if got != wanted:
+        got, wanted = (
+            part.hex()[:8] if isinstance(part, bytes) else part for part in (got, wanted)
+        )
+        raise errors.WrongEnvelope(f"{field} is {got}, expected {wanted}")

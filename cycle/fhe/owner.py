@@ -36,12 +36,7 @@ class KeyOwner:
         if self.params.galois_element:
             generator.create_galois_keys([self.params.galois_element], rotation)
             keys += rotation.key(self.params.galois_element)
-        moduli, seed, packed = self.params.all_moduli, os.urandom(wire.SEED_BYTES), []
-        for index, key in enumerate(keys):
-            first, second = wire.words_of(self.params, key.data(), len(moduli))
-            noisy = self._times_secret(first, second, moduli, residues.modular_add)
-            packed.append(self._masked(noisy, moduli, seed, index))
-        return seed + b"".join(packed)
+        return self._seeded((key.data() for key in keys), self.params.all_moduli)
 
     def encrypt_inputs(self, inputs) -> bytes:
         """E(X_n), one ciphertext a feature and one slot a sample; [batch, features], bounded."""
@@ -53,32 +48,24 @@ class KeyOwner:
             raise InputRefused("inputs must be finite")
         if np.abs(inputs).max() > bound:
             raise InputRefused(f"inputs must lie within +-{bound:g}, got {np.abs(inputs).max():g}")
-        seed, moduli, packed, plaintext = os.urandom(wire.SEED_BYTES), self.params.moduli, [], None
-        for index, column in enumerate(inputs.T):
-            plaintext = seal.Plaintext()
-            self._decryptor.decrypt(self.fresh(column, self.params.input_bits), plaintext)
-            (noisy,) = wire.words_of(self.params, plaintext, len(moduli))
-            packed.append(self._masked(noisy, moduli, seed, index))
-        return seed + b"".join(packed)
+        columns = (self.fresh(column, self.params.input_bits) for column in inputs.T)
+        return self._seeded(columns, self.params.moduli)
 
-    def _masked(self, noisy, moduli, seed, index) -> bytes:
-        """c_0 of a symmetric encryption (c_0, c_1) whose c_1 everybody can expand from the seed.
+    def _seeded(self, ciphertexts, moduli) -> bytes:
+        """A seed, then each c_0 - (mask - c_1) s; the seed gives everybody the second half, mask.
 
-        SEAL encrypts under a c_1 of its own; that decrypts to message + noise, and c_0 = message +
-        noise - c_1 s hides it again under ours. SEAL's is thrown away: the noise is used once.
+        SEAL's own (c_0, c_1) is thrown away, so its noise is used once.
         """
-        mask = residues.uniform(seed, index, moduli, self.params.degree)
-        first = self._times_secret(noisy, mask, moduli, residues.modular_subtract)
-        return wire.pack(self.params, first)
-
-    def _times_secret(self, first, second, moduli, combine):
-        """first +- second * secret."""
-        return np.stack(
-            [
-                combine(a, residues.modular_multiply(b, secret, modulus), modulus)
-                for a, b, secret, modulus in zip(first, second, self._secret, moduli, strict=False)
-            ]
-        )
+        seed, packed = os.urandom(wire.SEED_BYTES), []
+        for index, ciphertext in enumerate(ciphertexts):
+            first, second = wire.words_of(self.params, ciphertext, len(moduli))
+            masks, rows = residues.uniform(seed, index, moduli, self.params.degree), []
+            for place, modulus in enumerate(moduli):
+                turn = residues.modular_subtract(masks[place], second[place], modulus)
+                turn = residues.modular_multiply(turn, self._secret[place], modulus)
+                rows.append(residues.modular_subtract(first[place], turn, modulus))
+            packed.append(wire.pack(self.params, np.stack(rows)))
+        return seed + b"".join(packed)
 
     def fresh(self, column: np.ndarray, scale_bits: int):
         """An ordinary SEAL ciphertext with one value in each slot, before it is seeded."""

@@ -91,12 +91,6 @@ def modular_subtract(left: np.ndarray, right: np.ndarray, modulus: int) -> np.nd
     return np.where(left >= right, left - right, left + np.uint64(modulus) - right)
 
 
-def modular_add(left: np.ndarray, right: np.ndarray, modulus: int) -> np.ndarray:
-    """left + right mod modulus; uint64 below the modulus, which is below 2^60."""
-    total = left + right
-    return np.where(total >= modulus, total - np.uint64(modulus), total)
-
-
 def uniform(seed: bytes, index: int, moduli: tuple[int, ...], degree: int) -> np.ndarray:
     """The uniform polynomial number `index` of a seed, [prime, degree]: SHAKE-128, rejection."""
     rows = []

@@ -1,4 +1,4 @@
-"""The envelope: every deviation has its own error, and ten thousand mutants are refused."""
+"""The envelope: every deviation is named, and ten thousand mutants are refused."""
 
 import dataclasses
 
@@ -32,32 +32,32 @@ def test_the_message_that_was_asked_for_is_accepted_once():
 
 
 @pytest.mark.parametrize(
-    ("message", "refusal"),
+    ("message", "refusal", "words"),
     [
-        (b"", errors.EmptyMessage),
-        (altered()[:40], errors.TruncatedMessage),
-        (altered()[:-1], errors.TruncatedMessage),
-        (altered()[: HEADER.size], errors.TruncatedMessage),
-        (altered() + b"x", errors.TamperedMessage),
-        (altered()[:-1] + b"x", errors.TamperedMessage),
-        (altered().replace(b"payload", b"Payload"), errors.TamperedMessage),
-        (b"XXXX" + altered()[4:], errors.TamperedMessage),
-        (altered()[:4] + bytes([VERSION + 1]) + altered()[5:], errors.TamperedMessage),
-        (seal(EXPECTED, b"payload", b"other" * 8), errors.TamperedMessage),
-        (altered(parameters=b"q" * 16), errors.WrongParameters),
-        (altered(key_id=b"j" * 16), errors.WrongKey),
-        (altered(sender=0), errors.WrongParty),
-        (altered(receiver=3), errors.WrongParty),
-        (altered(round_index=6), errors.WrongRound),
-        (altered(round_index=8), errors.WrongRound),
-        (altered(kind="inputs"), errors.WrongContent),
-        (altered(shape=(2, 5)), errors.WrongContent),
-        ("text", errors.WrongContent),
+        (b"", errors.TruncatedMessage, "0 bytes cannot hold"),
+        (altered()[:40], errors.TruncatedMessage, "40 bytes cannot hold"),
+        (altered()[:-1], errors.TruncatedMessage, "1 bytes are missing"),
+        (altered()[: HEADER.size], errors.TruncatedMessage, "cannot hold"),
+        (altered() + b"x", errors.TamperedMessage, "MAC"),
+        (altered()[:-1] + b"x", errors.TamperedMessage, "MAC"),
+        (altered().replace(b"payload", b"Payload"), errors.TamperedMessage, "MAC"),
+        (b"XXXX" + altered()[4:], errors.TamperedMessage, "protocol"),
+        (altered()[:4] + bytes([VERSION + 1]) + altered()[5:], errors.TamperedMessage, "version"),
+        (seal(EXPECTED, b"payload", b"other" * 8), errors.TamperedMessage, "MAC"),
+        (altered(parameters=b"q" * 16), errors.WrongEnvelope, "parameters is 71717171, expected 70707070"),
+        (altered(key_id=b"j" * 16), errors.WrongEnvelope, "key_id is 6a6a6a6a, expected 69696969"),
+        (altered(sender=0), errors.WrongEnvelope, "sender is 0, expected 1"),
+        (altered(receiver=3), errors.WrongEnvelope, "receiver is 3, expected 2"),
+        (altered(round_index=6), errors.WrongEnvelope, "round_index is 6, expected 7"),
+        (altered(round_index=8), errors.WrongEnvelope, "round_index is 8, expected 7"),
+        (altered(kind="inputs"), errors.WrongEnvelope, "kind is inputs, expected answer"),
+        (altered(shape=(2, 5)), errors.WrongEnvelope, r"shape is \(2, 5\), expected \(5, 2\)"),
+        ("text", errors.WrongContent, "must be bytes, got str"),
     ],
 )
-def test_every_deviation_has_its_own_error(message, refusal):
+def test_every_deviation_is_named(message, refusal, words):
     inbox = Inbox()
-    with pytest.raises(refusal) as caught:
+    with pytest.raises(refusal, match=words) as caught:
         inbox.accept(message, EXPECTED, KEY)
     assert type(caught.value) is refusal
     assert inbox.accept(altered(), EXPECTED, KEY) == b"payload"  # a refusal changes nothing
