@@ -139,7 +139,7 @@ def address(new: str) -> int:
     if not re.fullmatch(r"https://[^/\s]+/[^/\s]+/[^/\s]+", new):
         sys.exit(f"address: wants the https address of the repository, e.g. https://github.com/you/book, not {new!r}")
     old = re.search(r"^  url: (\S+)", (ROOT / "_config.yml").read_text(encoding="utf-8"), re.MULTILINE).group(1)
-    for pattern in ("_config.yml", "README.md", "CITATION.cff", "book/*.md", "book/*.ipynb"):
+    for pattern in ("_config.yml", "README.md", "CITATION.cff", "book/**/*.md", "book/**/*.ipynb"):
         for path in ROOT.glob(pattern):
             text = path.read_text(encoding="utf-8")
             if old in text:

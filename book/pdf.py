@@ -33,7 +33,8 @@ def single(page: Path) -> Path:
     start = page.relative_to(page.parent.parent).as_posix()
     copy = page.parent.parent / "whole.html"
     text = page.read_text(encoding="utf-8").replace(f'href="{start}#', 'href="#')
-    text = re.sub(r'href="([\w-]+)\.html"', rf'href="#document-{page.parent.name}/\1"', text)  # Sphinx marks each start
+    text = re.sub(r'href="[\w./-]+\.html(#[\w-]+)"', r'href="\1"', text)  # all is in this page
+    text = re.sub(r'href="((?:appendix/)?[\w-]+)\.html"', rf'href="#document-{page.parent.name}/\1"', text)  # its start
     copy.write_text(text, encoding="utf-8")
     return copy
 

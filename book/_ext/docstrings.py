@@ -35,7 +35,11 @@ def as_plain_text(app, what, name, obj, options, lines):
         lines += [f"Constants: {', '.join(f'`{constant}`' for constant in public)}.", ""]
     if lines and lines[0].startswith(f"{name.rsplit('.', 1)[-1]}("):
         lines.clear()
-    lines[:] = [MARKUP.sub(lambda found: f"``{found[1]}``" if found[1] else f"\\{found[0]}", line) for line in lines]
+    example = False  # from >>> to the next empty line, shown as it is
+    for number, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if not example:
+            lines[number] = MARKUP.sub(lambda found: f"``{found[1]}``" if found[1] else f"\\{found[0]}", line)
 
 
 def setup(app):

@@ -18,14 +18,15 @@ class RecordedNeeds(SphinxDirective):
             "|---|--:|--:|--:|--:|",
         ]
         total = 0
-        for path in sorted((Path(self.env.srcdir) / "book").glob("*.ipynb")):
+        for path in sorted((Path(self.env.srcdir) / "book").rglob("*.ipynb")):
             self.env.note_dependency(str(path))
             notebook = json.loads(path.read_text(encoding="utf-8"))
             needs = notebook["metadata"]["needs"]
             seconds, gigabytes, size = needs["seconds"], needs["megabytes"] / 1000, path.stat().st_size / 1e6
             cells = sum(cell["cell_type"] == "code" for cell in notebook["cells"])
             total += seconds
-            lines.append(f"| [](/book/{path.stem}.md) | {cells} | {seconds} | {gigabytes:.1f} | {size:.1f} |")
+            page = path.relative_to(self.env.srcdir).with_suffix(".md").as_posix()
+            lines.append(f"| [](/{page}) | {cells} | {seconds} | {gigabytes:.1f} | {size:.1f} |")
         lines.append(f"| all | | {total} | | |")
         container = nodes.container()
         self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, container)

@@ -3,12 +3,15 @@
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-MINE, THEIRS, PLAIN = "#fbe3d2", "#d6e8f5", "#eeeeee"  # grounds: the participant shown, its peers, neutral
-ONCE, ALWAYS = "#0072b2", "#444444"  # arrows: at the start of the protocol, in every round
+from reproduction.draw.style import COLOURS, GROUNDS, WIDE
+
+MINE, THEIRS, PLAIN = GROUNDS["mine"], GROUNDS["theirs"], GROUNDS["plain"]  # the participant shown, its peers, neutral
+ONCE, ALWAYS = COLOURS["vpdl"], "black"  # arrows: at the start of the protocol, in every round
 
 
-def _canvas(width: float, height: float):
-    figure, ax = plt.subplots(figsize=(width, height))
+def _canvas(height: float):
+    """Boxes do not fit a phone: there the drawing scrolls in its box."""
+    figure, ax = plt.subplots(figsize=(WIDE, height))
     ax.set(xlim=(0, 100), ylim=(0, 100))
     ax.axis("off")
     return figure, ax
@@ -16,7 +19,7 @@ def _canvas(width: float, height: float):
 
 def _box(ax, x, y, text, ground=PLAIN):
     """A text in a box around (x, y); the box comes back, for arrows to end at."""
-    style = {"boxstyle": "round,pad=0.45", "facecolor": ground, "edgecolor": "#555555", "linewidth": 0.8}
+    style = {"boxstyle": "round,pad=0.45", "facecolor": ground, "edgecolor": "black", "linewidth": 0.8}
     return ax.text(x, y, text, ha="center", va="center", size=9, bbox=style, zorder=3)
 
 
@@ -30,12 +33,12 @@ def _arrow(ax, start, end, text="", colour=ALWAYS, dashed=False, bend=0.0, at=No
     if text:
         at = at or [(a + b) / 2 for a, b in zip(*ends, strict=True)]
         ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-        ax.text(*at, text, ha="center", va="center", size=8, color=colour, bbox=ground, zorder=5)
+        ax.text(*at, text, ha="center", va="center", size=9, color=colour, bbox=ground, zorder=5)
 
 
 def protocol() -> Figure:
     """One round of CYCle between two participants: answers, score, weight, and who answers whom next."""
-    figure, ax = _canvas(8, 4.4)
+    figure, ax = _canvas(4.4)
     ax.text(25, 97, r"$\mathcal{P}_n$ (learns)", ha="center", weight="bold")
     ax.text(82, 97, r"$\mathcal{P}_k$ (answers)", ha="center", weight="bold")
     samples = _box(ax, 12, 82, r"samples $\mathcal{D}_n$", MINE)
@@ -63,7 +66,7 @@ def protocol() -> Figure:
 
 def encrypted_answer() -> Figure:
     """CaPriDe's scheme for P_1 and one peer: what travels once, what travels in every round, who can read it."""
-    figure, ax = _canvas(8, 4.4)
+    figure, ax = _canvas(4.4)
     ax.axvspan(56, 100, ymax=0.93, color=THEIRS, alpha=0.35, zorder=0)
     ax.text(26, 97, r"$\mathcal{P}_1$ (has the key)", ha="center", weight="bold")
     ax.text(78, 97, r"$\mathcal{P}_k$ (sees ciphertexts only)", ha="center", weight="bold")
@@ -91,7 +94,7 @@ def encrypted_answer() -> Figure:
 
 def gossip_round() -> Figure:
     """One round of Gossip-SGD with the weights that P_1 uses: everybody steps alone, then averages."""
-    figure, ax = _canvas(8, 3.8)
+    figure, ax = _canvas(3.8)
     titles = (14, "$x_i^{(t)}$"), (48, "SGD step: $x_i^{(t+1/2)}$"), (86, "gossip step: $x_i^{(t+1)}$")
     for x, title in titles:
         ax.text(x, 96, title, ha="center", weight="bold")
@@ -103,7 +106,7 @@ def gossip_round() -> Figure:
         _arrow(ax, before, after)
         _arrow(ax, after, mixed, f"${weight}$", dashed=name != "1")
         if name != "1":
-            ax.text(86, y, f"likewise at $\\mathcal{{P}}_{name}$", ha="center", va="center", size=8, color="#555555")
+            ax.text(86, y, f"likewise at $\\mathcal{{P}}_{name}$", ha="center", va="center", size=9, color="black")
     for x in (14, 48, 86):
         ax.text(x, 33, r"$\vdots$", ha="center", va="center")
     return figure

@@ -1,6 +1,6 @@
 """Something a reader moves: computed for every position when the book is built, drawn by the page itself (explore.js).
 
-    explore(
+    >>> explore(
         "What does an angle earn?",
         {"angle": slider("angle between the gradients", range(0, 181, 5), start=90, unit="°")},
         [panel("Score", x="misalignment", y="score")],

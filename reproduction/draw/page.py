@@ -7,4 +7,4 @@ from reproduction.draw.listing import long_table, table
 from reproduction.draw.picture import columns, figure
 from reproduction.draw.prose import answer, check, say
 from reproduction.draw.rule import rule
-from reproduction.draw.style import COLOURS, MARKERS, name, style
+from reproduction.draw.style import COLOURS, MARKERS, name, split, style

@@ -19,7 +19,7 @@ class _Filled(string.Formatter):
 
     def format_field(self, value, spec):
         text = super().format_field(value, spec)
-        return text.replace("-", MINUS) if not isinstance(value, str) else text
+        return text if isinstance(value, str) else text.replace("-", MINUS).replace("%", "\u00a0%")
 
     def check_unused_args(self, used, args, kwargs):
         if left := sorted(set(kwargs) - {str(name).split(".")[0] for name in used}):

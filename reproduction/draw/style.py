@@ -7,6 +7,7 @@ import re
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 COLOURS = {  # after Okabe and Ito; the same everywhere
     "cycle": "#d55e00",
@@ -37,6 +38,8 @@ IN_THE_DARK = {  # the same hues, lighter
     "tie": "#4a4a4a",
     "worse": "#7a4127",
 }
+GROUNDS = {"mine": "#fbe3d2", "theirs": "#d6e8f5", "plain": "#eeeeee"}  # behind text
+GROUNDS_IN_THE_DARK = {"mine": "#5a3319", "theirs": "#1d3f5a", "plain": "#3a3a3a"}
 MARKERS = {"standalone": "X", "vpdl": "s", "cycle": "o", "fedavg": "^", "cffl": "D", "rffl": "v", "cgsv": "P"}
 MARKERS |= {"cycle-gossip": "o", "gossip": "s"}
 NAMES = {  # what a method is called in prose and figures
@@ -57,6 +60,13 @@ def name(method: str) -> str:
     """The method as readers know it; a variant keeps what sets it apart."""
     base, plus, variant = method.partition("+")
     return NAMES.get(base, base) + (f" ({variant})" if plus else "")
+
+
+def split(slug: str) -> str:
+    """A split as readers know it: `imbalanced-0.6-1` is (0.6, 1), `dirichlet-0.5` is Dirichlet (0.5)."""
+    kind, _, numbers = slug.partition("-")
+    values = f"({', '.join(numbers.split('-'))})"
+    return {"imbalanced": values, "dirichlet": f"Dirichlet {values}"}.get(kind, slug)
 
 
 def style() -> None:
@@ -95,14 +105,17 @@ def svg(figure: Figure, label: str, screens: str = "") -> str:
     if figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")
     buffer = io.StringIO()
-    with plt.rc_context({"svg.hashsalt": "cycle", "svg.fonttype": "none", "savefig.bbox": None}):
+    drawn = any("\\math" in text.get_text() for text in figure.findobj(Text))  # letters that no page's font has
+    kind = "path" if drawn else "none"
+    with plt.rc_context({"svg.hashsalt": "cycle", "svg.fonttype": kind, "savefig.bbox": None}):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     width, height = figure.get_size_inches() * 96
     plt.close(figure)
+    least = f"min-width:{width:.0f}px;" if screens == "cycle-narrow" and width > NARROW * 96 + 1 else ""  # scrolls
     return (
         f'<svg class="cycle-svg {screens}" role="img" aria-label="{html.escape(label)}" '
         f'viewBox="0 0 {width * 0.75:g} {height * 0.75:g}" fill="currentColor" stroke-linejoin="round" '
-        f'style="width:100%;max-width:{width:.0f}px;height:auto" xmlns="http://www.w3.org/2000/svg" '
+        f'style="width:100%;{least}max-width:{width:.0f}px;height:auto" xmlns="http://www.w3.org/2000/svg" '
         f'xmlns:xlink="http://www.w3.org/1999/xlink">\n{_for_the_page(buffer.getvalue())}</svg>'
     )
 
@@ -116,6 +129,6 @@ def _for_the_page(text: str) -> str:
     inner = re.sub(r'(url\(|href=")#', rf"\1#{own}-", inner)
     inner = re.sub(r"font-family: [^;\"]*;? ?|<!--.*?-->", "", inner, flags=re.DOTALL)
     inner = re.sub(r"\s*\n\s*", "\n", inner).strip()
-    for method in IN_THE_DARK:
-        inner = inner.replace(f" {COLOURS[method]}", f" var(--cycle-{method}, {COLOURS[method]})")
+    for name, colour in ({method: COLOURS[method] for method in IN_THE_DARK} | GROUNDS).items():
+        inner = inner.replace(f" {colour}", f" var(--cycle-{name}, {colour})")
     return inner.replace("#000000", "currentColor").replace("fill: #ffffff", "fill: var(--cycle-ground, #fff)")

@@ -18,7 +18,8 @@ def places(page: str) -> set[str]:
     headings = re.findall(
         r"^#{1,4} (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
     )
-    return {heading.strip() for heading in headings} | set(re.findall(r"^    name: (fig-\S+)$", text, re.MULTILINE))
+    names = re.findall(r"^(?:    name: (fig-\S+)|\((fig-\S+)\)=)$", text, re.MULTILINE)
+    return {heading.strip() for heading in headings} | {one or other for one, other in names}
 
 
 def problems(label) -> list[str]:
