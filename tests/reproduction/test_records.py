@@ -4,7 +4,7 @@ import json
 import pytest
 import torch
 
-from reproduction import catalogue, provenance, records, settings
+from reproduction import catalogue, execute, provenance, records, settings
 from reproduction.draw import tables
 
 FIELDS = (
@@ -14,8 +14,8 @@ FIELDS = (
 
 
 def test_a_record_has_what_readers_need(small_run, tmp_path):
-    alone = records.execute(small_run("standalone"), "test", tmp_path, progress=False)
-    record = records.execute(small_run("cycle"), "test", tmp_path, progress=False)
+    alone = execute.execute(small_run("standalone"), "test", tmp_path, progress=False)
+    record = execute.execute(small_run("cycle"), "test", tmp_path, progress=False)
     assert all(field in record for field in FIELDS)
     assert record["standalone"] == alone["accuracy"] and alone["standalone"] == alone["accuracy"]
     origin = {"commit", "command", "python", "torch", "hardware", "date"}
@@ -42,19 +42,19 @@ def test_a_record_names_the_commit_that_was_there_first(monkeypatch):
 
 
 def test_what_is_recorded_is_not_run_again(small_run, tmp_path, monkeypatch):
-    record = records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
-    monkeypatch.setattr(records.training, "start", lambda *_: pytest.fail("ran again"))
-    assert records.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
+    record = execute.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+    monkeypatch.setattr(execute, "begin", lambda *_: pytest.fail("ran again"))
+    assert execute.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
 
 
 def test_a_record_with_other_options_is_not_taken_for_this_run(small_run, tmp_path):
-    record = records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+    record = execute.execute(small_run("vpdl"), "test", tmp_path, progress=False)
     with pytest.raises(ValueError, match="was recorded with lr=.*, this run has lr=0.001: move the file away"):
-        records.execute(small_run("vpdl", lr=0.001), "test", tmp_path, progress=False)
+        execute.execute(small_run("vpdl", lr=0.001), "test", tmp_path, progress=False)
     path = tmp_path / small_run("vpdl").path
     record["options"] = {"lr": record["options"]["lr"], "an option": "of an older version"}
     path.write_text(json.dumps(record))
-    assert records.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
+    assert execute.execute(small_run("vpdl"), "test", tmp_path, progress=False) == record
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_a_record_with_other_options_is_not_taken_for_this_run(small_run, tmp_pa
     [("method", "cycle"), ("split", "homogeneous"), ("seed", 3), ("variant", "T1"), ("width", 8)],
 )
 def test_a_record_of_another_run_is_not_taken_for_this_one(small_run, tmp_path, field, value):
-    record = records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+    record = execute.execute(small_run("vpdl"), "test", tmp_path, progress=False)
     (tmp_path / small_run("vpdl").path).write_text(json.dumps(record | {field: value}))
     with pytest.raises(ValueError, match=f"was recorded with {field}={value}, this run has {field}="):
-        records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+        execute.execute(small_run("vpdl"), "test", tmp_path, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_damaged_record_is_named(small_run, tmp_path, content, said):
     path.parent.mkdir(parents=True)
     path.write_bytes(content)
     with pytest.raises(ValueError, match=f"{path} is damaged .*{said}.*: restore or remove it"):
-        records.execute(small_run("vpdl"), "test", tmp_path, progress=False)
+        execute.execute(small_run("vpdl"), "test", tmp_path, progress=False)
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_a_damaged_record_is_named(small_run, tmp_path, content, said):
 )
 def test_what_diverged_is_not_recorded(small_run, tmp_path, method, what):
     run = small_run(method, lr=1e20)
-    with pytest.raises(FloatingPointError, match=rf"the {what}.* is not finite; lr 1e\+20 may be too large"):
-        records.execute(run, "test", tmp_path, progress=False)
+    with pytest.raises(FloatingPointError, match=rf"the {what}.* is not finite; lr.* may be too large"):
+        execute.execute(run, "test", tmp_path, progress=False)
     assert not (tmp_path / run.path).exists()
 
 
@@ -115,11 +115,11 @@ def test_every_seed_is_read_and_a_late_standalone_run_is_found(tmp_path):
     """CYCle first, with a seed that nobody foresaw; its participants alone afterwards."""
     chosen = {"seeds": (42,), "splits": ("homogeneous",)}
     (cycle,) = catalogue.runs_of("cifar10-cnn", "smoke", methods=("cycle",), **chosen)
-    assert records.execute(cycle, "cifar10-cnn", tmp_path, progress=False)["standalone"] is None
+    assert execute.execute(cycle, "cifar10-cnn", tmp_path, progress=False)["standalone"] is None
     assert tables.summary("cifar10-cnn", "smoke", tmp_path).empty
     assert "1 of 35 runs (1 of them in no table until" in tables.provenance_line("cifar10-cnn", "smoke", tmp_path)
     assert tables.provenance_line("cifar10-cnn", "smoke", tmp_path, seeds=(0,)).startswith("not run")
-    alone = records.execute(cycle.alone(), "cifar10-cnn", tmp_path, progress=False)
+    alone = execute.execute(cycle.alone(), "cifar10-cnn", tmp_path, progress=False)
     found = {run.method: record for run, record in records.read("cifar10-cnn", "smoke", results=tmp_path)}
     assert found["cycle"]["standalone"] == alone["accuracy"]
     assert tables.summary("cifar10-cnn", "smoke", tmp_path)["method"].tolist() == ["standalone", "cycle"]
@@ -178,7 +178,7 @@ def test_a_record_called_paper_that_is_not_whole_is_refused(tmp_path, damage):
     with pytest.raises(ValueError, match="is called `paper` but has"):
         records.read("cifar10-cnn", "paper", results=tmp_path)
     with pytest.raises(ValueError, match="is called `paper` but has"):
-        records.execute(run, "cifar10-cnn", tmp_path, progress=False)
+        execute.execute(run, "cifar10-cnn", tmp_path, progress=False)
 
 
 def test_gains_over_two_processors_are_named(tmp_path):
