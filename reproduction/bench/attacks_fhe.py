@@ -1,11 +1,10 @@
 """Forged messages of the encrypted channel, with and without the key: refused, named or harmless, with a seed.
 
-`python -m reproduction.bench.attacks_fhe [MESSAGES] [SEED]` prints one JSON line of counts.
+`python -m reproduction.bench.attacks_fhe` tries 2,000, records what became of them and prints one JSON line of counts.
 """
 
 import json
 import os
-import sys
 from collections import Counter
 from dataclasses import replace
 
@@ -14,7 +13,10 @@ import numpy as np
 from cycle.fhe import FHEError, KeyOwner, Params, PolyNet, keys, message, wire
 from cycle.fhe.channel import try_keys
 from cycle.fhe.evaluator import Evaluator
+from reproduction.bench import recording
+from reproduction.provenance import results_folder
 
+RECORD = results_folder() / "bench" / "attacks-fhe.json"
 NETWORK = PolyNet(((np.array([[0.5, -0.25]]), np.zeros(1)), (np.array([[1.0], [-1.0]]), np.zeros(2))))
 PARAMS = Params(1, 5)
 CLASSES = 2
@@ -132,4 +134,5 @@ def _forged_keys(bundle, rng):
 
 
 if __name__ == "__main__":
-    print(json.dumps(forged(*(int(word) for word in (sys.argv[1:] + ["2000", "0"][len(sys.argv) - 1 :])))))
+    recording.write(RECORD, "python -m reproduction.bench.attacks_fhe", lambda: forged(2000, 0))
+    print(json.dumps(json.loads(RECORD.read_text())["measured"]))

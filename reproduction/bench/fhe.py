@@ -24,8 +24,10 @@ from cycle.distillation import approximate_kl, kl
 from cycle.fhe import EncryptedChannel, Evaluator, KeyOwner, Params, PolyNet, wire
 from cycle.fhe.params import FLOOD
 from reproduction import models
-from reproduction.bench import attacks_fhe
+from reproduction.bench import attacks_fhe, recording
+from reproduction.provenance import results_folder
 
+RECORD = results_folder() / "bench" / "fhe.json"
 SLOTS = 4096
 CLASSES = 10
 
@@ -265,3 +267,7 @@ def _seconds(function: Callable, times: int) -> float:
 def _peak_megabytes():
     units = 1e6 if sys.platform == "darwin" else 1e3
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / units
+
+
+if __name__ == "__main__":
+    recording.write(RECORD, "python -m reproduction.bench.fhe", measure)
