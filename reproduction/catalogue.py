@@ -240,8 +240,6 @@ EXPERIMENTS = {
         variants={
             "": {},
             RECOMMENDED: _everybody(RECOMMENDED, ("standalone", *PRIVATE), **search.followed()["setting25"]),
-            # once more with ATEN_CPU_CAPABILITY=avx2, which rounds like another processor
-            f"{RECOMMENDED}-avx2": _everybody(RECOMMENDED, ("cycle",), **search.followed()["setting25"]),
         },
     ),
     "baseline-presets": Experiment(
