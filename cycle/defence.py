@@ -6,7 +6,6 @@ rules are `count` functions: (centred logits [peer, sample, class], labels) -> [
 
 import torch
 
-BOUND = 15.0  # centred logits beyond it say no more: where answers are clipped on arrival
 SCALE = 5.0  # a margin from which on an answer counts in full
 
 
@@ -30,20 +29,3 @@ def by_margin(scale: float = SCALE):
         return (margins(answers, labels) / scale).clamp(0, 1)
 
     return count
-
-
-def clipped_update(vectors, own: torch.Tensor) -> list[torch.Tensor]:
-    """Gossip and servers: what each peer's model says beside the own one, at most as long as the median.
-
-    `vectors` are models as rows, None where nothing arrived; one that is not finite is the own.
-    Half of the senders must be honest (centred clipping: Karimireddy et al., 2021).
-    """
-    moves = {j: vector - own for j, vector in enumerate(vectors) if vector is not None}
-    lengths = torch.stack([move.norm() for move in moves.values()])
-    usable = lengths.isfinite()
-    limit = lengths[usable].median() if usable.any() else lengths.new_zeros(())
-    bounded = list(vectors)
-    for (j, move), length, fine in zip(moves.items(), lengths, usable, strict=True):
-        scale = torch.where(length > limit, limit / length.clamp_min(1e-30), 1.0)
-        bounded[j] = own + scale * move if fine else own
-    return bounded

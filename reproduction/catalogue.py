@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 
 from cycle.methods import method_of
 from cycle.options import Options
-from reproduction import baselines, controls, search  # noqa: F401 (baselines registers its methods)
+from reproduction import attacks, baselines, controls, search  # noqa: F401 (baselines registers its methods)
 from reproduction.settings import PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}
@@ -70,7 +70,7 @@ PER_PEER = {"normalisation": "per_peer"}  # lambda_0 for each peer
 BETAS = (0, 5, 35, 50, 100)  # and 15, the default
 TAUS = {f"tau{opt}-{top}": {"tau_opt": opt, "tau_max": top} for opt in (0.0, 0.25, 0.5) for top in (0.6, 0.75, 0.9)}
 
-CONSTANT = {"lies": {4: controls.constant}}
+CONSTANT = {"lies": {4: attacks.constant}}
 FLIPPER = {"flips": {4: 1.0}}
 SHUFFLES = (controls.permuted, controls.mean, controls.reversed)
 CONTROLS = (controls.permuted, controls.mean, controls.matched, controls.oracle, controls.reversed)
@@ -79,6 +79,18 @@ CONTROLS = (controls.permuted, controls.mean, controls.matched, controls.oracle,
 def _controls(chosen, before="", **common):
     """CYCle with other scores, or with the same scores for others: one variant a control."""
     return {before + control.__name__: {"control": control, "methods": ("cycle",)} | common for control in chosen}
+
+
+DEFENDED = {"": {}, "bounded": {"bound": 15.0}, "margin": {"bound": 15.0, "control": controls.margin}}
+
+
+def _hostile(liars):
+    """Every attack by these participants, under the paper's rule and under the two defences."""
+    for attack in [None, *attacks.ATTACKS]:
+        lies = {"lies": dict.fromkeys(liars, attack)} if attack else {}
+        name = f"{attack.__name__}x{len(liars)}" if attack else ""
+        for rule, changes in DEFENDED.items():
+            yield "-".join(filter(None, (name, rule))), {"methods": ("cycle",)} | lies | changes
 
 
 READINGS = {  # of the gossip algorithm, where the paper is silent; every run is tested before and after mixing
@@ -160,6 +172,22 @@ EXPERIMENTS = {
         model="mlp",
         dataset="digits",
         variants={"": {}} | _controls(CONTROLS[:2]),
+    ),
+    "hostile": Experiment(
+        "One of five lies, in eight ways, against the paper's rule and two defences: digits",
+        (),
+        ("homogeneous", "imbalanced-0.6-1"),
+        model="mlp",
+        dataset="digits",
+        variants=dict(_hostile((4,))),
+    ),
+    "hostile-two": Experiment(
+        "Two of five lie together: digits",
+        (),
+        ("homogeneous",),
+        model="mlp",
+        dataset="digits",
+        variants=dict(_hostile((3, 4))),
     ),
     "reputation-augmented": Experiment(
         "The same with augmented images: CIFAR-10, CNN",

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cycle import answers, sharing
+from cycle import answers, defence, sharing
 from cycle.methods import method
 from cycle.options import Options
 from cycle.party import Answers, Heard, Party, answer, learn
@@ -104,11 +104,9 @@ def matched(run: Run, parties: list[Party], results: Path) -> Rules:
     )
 
 
-def constant(logits: torch.Tensor, labels: torch.Tensor, purpose: int) -> torch.Tensor:
-    """A liar: the first class, with certainty, whatever was asked."""
-    told = torch.zeros_like(logits)
-    told[:, 0] = 100.0
-    return told
+def margin(run: Run, parties: list[Party], results: Path) -> Rules:
+    """The defended form: answers count as far as they are right."""
+    return Rules(count=defence.by_margin())
 
 
 class Lying:

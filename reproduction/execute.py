@@ -129,7 +129,7 @@ def _enter(log: dict, run: Run, done: Round, measured: dict[int, dict], tested: 
     values, first = list(measured.values()), []
     if tested:
         diverged = [f"P{n + 1}" for n, one in measured.items() if not np.isfinite(one["losses"]).all()]
-        if diverged:
+        if diverged and not run.lies:  # what a liar does to the others is a result
             raise FloatingPointError(
                 f"{run.path}: the loss of {', '.join(diverged)} is not finite; lr {run.options.lr} may be too large"
             )
@@ -137,7 +137,8 @@ def _enter(log: dict, run: Run, done: Round, measured: dict[int, dict], tested: 
         first = next(iter(points.values()))
         more = {"points": points} if len(points) > 1 else {}
         log["curve"].append({"round": done.index, "accuracy": first, **more})
-        log["losses"].append({"round": done.index, "losses": [one["losses"] for one in values]})
+        losses = [[loss if np.isfinite(loss) else None for loss in one["losses"]] for one in values]
+        log["losses"].append({"round": done.index, "losses": losses})
     if done.scored:
         log["reputation"].append({"round": done.index, "matrix": [one["reputation"] for one in values]})
     return first

@@ -27,7 +27,7 @@ class Tested(Part):
 
 class Losses(Part):
     round: int
-    losses: list[list[Number]]
+    losses: list[list[Number | None]]  # None: not finite, where somebody lies
 
 
 class Scored(Part):
