@@ -32,6 +32,7 @@ ROUND = {
     "cycle_round_vs_bare_compute": Aim("the same of CYCle, scoring included in both", most=1.15),
     "fedavg_vs_loader": Aim("time of a FedAvg round, of plain DataLoader loops over the same samples", most=0.75),
     "ops_per_step": Aim("operations dispatched by a training step with four peers", most=110),
+    "ops_per_step_alone": Aim("the same of a step without peers"),
     "reputation_overhead": Aim("part of a CYCle round that goes into scoring"),
     "saved_by_*": Aim("part of the published round's time saved by this habit alone"),
     "answers_sent": Aim("part of the possible answers sent in the measured CYCle round"),

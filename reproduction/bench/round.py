@@ -196,7 +196,7 @@ def _measure():
         "saved_by_layout": (no_graph - channels_last) / published,
         "saved_by_one_kl_and_fused_step": (channels_last - vpdl_round) / published,
         "answers_sent": float(half.mean() * PARTICIPANTS / (PARTICIPANTS - 1)),
-        "fedavg_vs_dataloader": fed / loader,
+        "fedavg_vs_loader": fed / loader,
         "ops_per_step": operations(people, PARTICIPANTS - 1, options),
         "ops_per_step_alone": operations(people, 0, options),
     }

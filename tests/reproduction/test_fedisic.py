@@ -10,8 +10,9 @@ import torch
 from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
-from cycle import methods, metrics, partition
-from reproduction import catalogue, models, paper, records, settings
+from cycle import metrics, partition
+from cycle.play import begin, play
+from reproduction import catalogue, execute, models, paper, settings
 from reproduction.data import datasets, fedisic, fetch, lesions
 
 PAPER_SIZES = [(9930, 2483), (3163, 791), (2691, 672), (1807, 452), (655, 164), (351, 88)]  # train, test of each center
@@ -219,18 +220,20 @@ def test_draw_refuses(labels, centers, named):
 
 def test_the_natural_split_gives_every_center_its_own(stand_in):
     (run,) = catalogue.runs_of("fed-isic", "laptop", methods=["standalone"])
-    task = settings.task_of(run, stand_in)
-    assert run.dataset == "fedisic-synthetic" and [len(part) for part in task.parts] == [s for s, _ in PAPER_SIZES]
-    assert all((stand_in.centers[part] == center).all() for center, part in enumerate(task.parts))
+    parties, (made_by, labels) = settings.parties_of(run, stand_in), (stand_in.centers, stand_in.train_labels)
+    assert run.dataset == "fedisic-synthetic" and [party.size for party in parties] == [s for s, _ in PAPER_SIZES]
+    for center, party in enumerate(parties):
+        rows = np.flatnonzero(made_by == center)
+        assert torch.equal(party.inputs, stand_in.train_images[rows]) and torch.equal(party.labels, labels[rows])
 
 
 def test_a_smaller_natural_split_keeps_the_proportions(stand_in):
     (run,) = catalogue.runs_of("fed-isic-pooled", "smoke")
-    *centers, everybody = settings.task_of(run, stand_in).parts
-    assert sorted(np.concatenate(centers)) == everybody.tolist() and len(everybody) == 2000
-    labels = stand_in.train_labels.cpu().numpy()
+    *centers, everybody = settings.parties_of(run, stand_in)
+    assert sum(party.size for party in centers) == everybody.size == 2000
     exact = fedisic.counts("train").to_numpy() * 2000 / 18_597
-    found = np.array([np.bincount(labels[part], minlength=8) for part in centers])
+    found = np.array([np.bincount(party.labels.cpu(), minlength=8) for party in centers])
+    assert (np.bincount(everybody.labels.cpu(), minlength=8) == found.sum(axis=0)).all()
     assert np.abs(found - exact).max() <= 1
 
 
@@ -310,11 +313,12 @@ def test_a_run_on_the_stand_in_is_recorded_with_balanced_accuracy(stand_in, tmp_
     few = torch.arange(0, len(stand_in.test_labels), 15, device=stand_in.test_labels.device)
     small = settings.replace(stand_in, test_images=stand_in.test_images[few], test_labels=stand_in.test_labels[few])
     monkeypatch.setattr(datasets, "load", lambda name, device: small)
-    record = records.execute(run, "fed-isic", tmp_path, progress=False)
+    record = execute.execute(run, "fed-isic", tmp_path, progress=False)
     assert record["dataset"] == "fedisic-synthetic" and record["start"] == "random" and len(record["accuracy"]) == 6
-    (played,) = methods.play("standalone", settings.task_of(run, small), run.options)
-    for participant, recorded in zip(played.participants, record["accuracy"], strict=True):
+    state = begin(settings.parties_of(run, small), "standalone", run.options, run.seed, small.train_images.device)
+    (played,) = play(state, "standalone", run.options)
+    for party, recorded in zip(played.participants, record["accuracy"], strict=True):
         with torch.inference_mode():
-            logits = participant.model.eval()(participant.pixels(small.test_images))
+            logits = party.model.eval()(party.prepare(small.test_images, False))
         truth, predicted = small.test_labels.cpu(), logits.argmax(dim=1).cpu()
         assert recorded == pytest.approx(100 * balanced_accuracy_score(truth, predicted))

@@ -1,6 +1,7 @@
 import pytest
 
-from reproduction import checkpoints, recipes, records
+from cycle import store
+from reproduction import execute, recipes
 
 CHOSEN = {"methods": ("standalone", "cycle"), "splits": ("imbalanced-0.6-1",)}
 
@@ -12,16 +13,16 @@ def fill(results, **more):
 @pytest.fixture
 def interrupted(monkeypatch):
     """A session that ends after round 6 of CYCle, which is saved by then."""
-    play = records.play
+    play = execute.play
 
-    def until_the_line_drops(method, *arguments):
-        for done in play(method, *arguments):
+    def until_the_line_drops(state, method, *arguments):
+        for done in play(state, method, *arguments):
             yield done
             if method == "cycle" and done.index == 6:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(records, "play", until_the_line_drops)
-    monkeypatch.setattr(checkpoints, "SAVING_SHARE", 1.0)
+    monkeypatch.setattr(execute, "play", until_the_line_drops)
+    monkeypatch.setattr(store, "SAVING_SHARE", 1.0)
     return monkeypatch
 
 
@@ -36,14 +37,14 @@ def test_it_goes_on_after_a_disconnect(tmp_path, interrupted):
         fill(tmp_path / "drive", show=show)
     assert shown == [(0, 0, 2), (1, 1, 2)]  # nothing, then standalone
     interrupted.undo()
-    epochs, play = [], records.play
+    epochs, play = [], execute.play
 
-    def counted(method, *arguments):
-        for done in play(method, *arguments):
+    def counted(state, method, *arguments):
+        for done in play(state, method, *arguments):
             epochs.append((method, done.index))
             yield done
 
-    interrupted.setattr(records, "play", counted)
+    interrupted.setattr(execute, "play", counted)
     resumed = fill(tmp_path / "drive", show=show)
     assert shown[-1] == (2, 2, 2)
     assert {method for method, _ in epochs} == {"cycle"} and epochs[0][1] == 7
