@@ -31,6 +31,6 @@ def best_peer(state, options, rules):
 
 if __name__ == "__main__":
     parties, test = hospitals()
-    result = cycle.run(parties, "best-peer", cycle.Options.recommended(batch_size=16), test=test, progress=False)
+    result = cycle.run(parties, "best-peer", cycle.Options.recommended(batch_size=8), test=test, progress=False)
     print([round(value, 1) for value in result.accuracy], result.messages, "messages")
     print(result.shares)

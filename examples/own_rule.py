@@ -34,6 +34,6 @@ if __name__ == "__main__":
         {"count": defence.by_margin()},
     ):
         parties, test = hospitals()
-        options = cycle.Options.recommended(batch_size=16)
+        options = cycle.Options.recommended(batch_size=8)
         result = cycle.run(parties, "cycle", options, test=test, progress=False, **rules)
         print(next(iter(rules)), [round(value, 1) for value in result.accuracy], result.messages, "messages")
