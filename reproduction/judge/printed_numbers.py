@@ -31,11 +31,11 @@ READINGS = (
     Reading("plain images, rate 0.05", "cifar10-cnn"),
     Reading("rate 0.1", "learning-rate", "lr0.1"),
     Reading("rate 0.1, cross-entropy at T", "own-temperature", catalogue.OWN_T_RATE),
-    Reading("lambda_0 for each peer", "cifar10-cnn-per-peer", "per-peer"),
+    Reading("λ₀ for each peer", "cifar10-cnn-per-peer", "per-peer"),
     Reading("augmented", "augmentation", catalogue.AUGMENTED),
     Reading("augmented, rate 0.1", "cifar10-cnn-augmented", catalogue.PRINTED_RATE),
     Reading(
-        "augmented, rate 0.1, lambda_0 for each peer", "cifar10-cnn-augmented", f"{catalogue.PRINTED_RATE}-per-peer"
+        "augmented, rate 0.1, λ₀ for each peer", "cifar10-cnn-augmented", f"{catalogue.PRINTED_RATE}-per-peer"
     ),
     Reading("augmented, rate 0.1, decays at 50 and 75", "printed-numbers", catalogue.LATE),
     Reading("augmented, rate 0.1, decays at 50 and 75, T = 10", "printed-numbers", catalogue.LATE_T),
