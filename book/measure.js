@@ -72,7 +72,9 @@
       if (element.closest("script, style, noscript, mjx-container, mjx-assistive-mml") || (drawing && element.closest("title"))) continue;
       if (!element.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
       const style = getComputedStyle(element), size = parseFloat(style.fontSize);
-      const [behind] = behindOf(drawing ?? element), [, opacity] = behindOf(element), colour = parse(drawing ? style.fill : style.color);
+      const cell = drawing && element.previousElementSibling?.tagName == "rect" && getComputedStyle(element.previousElementSibling);
+      const [page] = behindOf(drawing ?? element), tint = cell && parse(cell.fill);  // a number written into a cell
+      const behind = cell ? over({rgb: tint.rgb, a: tint.a * Number(cell.fillOpacity)}, page) : page, [, opacity] = behindOf(element), colour = parse(drawing ? style.fill : style.color);
       const front = over({rgb: colour.rgb, a: colour.a * opacity}, behind);
       const [dark, light] = [luminance(front), luminance(behind)].sort((x, y) => x - y);
       const contrast = (light + 0.05) / (dark + 0.05);
