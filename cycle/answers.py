@@ -81,7 +81,7 @@ class Encrypted:
             frozen(state.participants),
             {},
         )
-        inputs = [party.prepare(party.inputs, False) for party in state.participants]
+        inputs = [party.prepare(party.inputs.clone(), False) for party in state.participants]
         self.carrier = EncryptedChannel(inputs, self.peers[0], options.temperature)
 
     def open(self, t, epoch, shares, scoring):

@@ -189,7 +189,8 @@ def learn(
             optimizer.step()
             losses += [term.detach() for term in terms]
             parts.append(len(rows) / size)
-    means = torch.tensor(parts, device=party.device) @ torch.stack(losses).view(len(parts), -1)
+    every = torch.stack(losses).float().view(len(parts), -1)
+    means = torch.tensor(parts, device=party.device) @ every
     return F.pad(means, (0, 2 - len(means)))
 
 

@@ -60,7 +60,7 @@ def _tensor(values, name) -> torch.Tensor:
         array = np.asarray(values)
         if array.dtype in (np.uint16, np.uint32, np.uint64):
             array = array.astype(np.int64)
-        return torch.from_numpy(np.ascontiguousarray(array))
+        return torch.from_numpy(np.require(array, requirements=["C", "W"]))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{name} must be numbers of one shape, got {_seen(values)} ({error})"

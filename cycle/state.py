@@ -154,7 +154,7 @@ def _classes(parties: list[Party], here: list[int]) -> int:
     for n in here:
         party = parties[n]
         try:
-            logits = party.model.eval()(party.prepare(party.inputs[:1], False))
+            logits = party.model.eval()(party.prepare(party.inputs[:1].clone(), False))
         except Exception as error:
             raise ValueError(
                 f"parties: the model of P{n + 1} cannot take its own inputs ({error})"
