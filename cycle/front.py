@@ -205,8 +205,9 @@ def _row(done: Round, test) -> dict:
 
 
 def _warn(state: State, history: list[dict]) -> None:
-    """By name, once it happens: an own loss that explodes, an accuracy below half of what it was alone."""
+    """By name, once: an own loss that explodes, an accuracy below half of what it was alone."""
     guessing, row = float(np.log(max(2, state.classes))), history[-1]
+    told, row["collapsed"] = {name for one in history[:-1] for name in one["collapsed"]}, []
     alone = next((one["accuracy"] for one in reversed(history) if one["round"] < 0), None)
     for position, party in enumerate(state.participants):
         loss, said = row["losses"][position][0], None
@@ -220,6 +221,8 @@ def _warn(state: State, history: list[dict]) -> None:
         ):
             said = f"its accuracy fell from {alone[position]:.0f} % alone to {row['accuracy'][position]:.0f} %"
         if said:
+            row["collapsed"].append(str(party))
+        if said and str(party) not in told:
             advice = "try a tenth of lambda_0, or a smaller lr (see `cycle.run`)"
             warnings.warn(
                 f"round {row['round']}: {party} collapses: {said}; {advice}", Collapse, stacklevel=3

@@ -278,12 +278,14 @@ def test_who_collapses_is_named_with_what_to_do():
         cycle.Party(linear(), data, name=name)
         for data, name in zip([honest, *wrong], ["Basel", None, None], strict=True)
     ]
-    options = cycle.Options(local_epochs=5, rounds=5, batch_size=16, lr=0.02, lambda_0=500.0)
+    options = cycle.Options(local_epochs=5, rounds=5, batch_size=16, lr=0.005, lambda_0=100.0)
     with pytest.warns(Collapse) as said:
-        run(parties, "vpdl", options, test=blobs(60, 9))
-    texts = [str(one.message) for one in said]
-    assert all(re.match(r"round \d: \w+ collapses: its .*; try a tenth of lambda_0, or a smaller lr", t) for t in texts)
-    assert any("Basel collapses: its accuracy fell from 100 % alone to" in text for text in texts)
+        result = run(parties, "vpdl", options, test=blobs(60, 9))
+    (text,) = [str(one.message) for one in said]  # said once, in the first of several such rounds
+    assert re.match(
+        r"round 1: Basel collapses: its accuracy fell from 98 % alone to \d %; try a tenth of lambda_0", text
+    )
+    assert [row["collapsed"] for row in result.history] == [[]] * 6 + [["Basel"]] * 4
     with pytest.warns(Collapse, match="P2 collapses: its own loss is .*, that of guessing 0.7"):
         run(group(), options=cycle.Options(local_epochs=1, rounds=1, lr=1e6))
 
