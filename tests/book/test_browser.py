@@ -28,7 +28,6 @@ NOT_YET = [
     "book/gossip",
     "book/scale",
     "book/baselines",
-    "book/cifar",
     "book/free-riders",
     "book/sensitivity",
     "book/fed-isic",
