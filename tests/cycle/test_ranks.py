@@ -1,10 +1,6 @@
 """Several ranks give the numbers of one process; a dead rank is named; a run goes on with another number of ranks."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -56,21 +52,12 @@ def test_one_process_keeps_its_messages():
     assert Ranks(3).exchange({(2, 0): message, (0, 1): message}, None, None) == {(0, 1): message, (2, 0): message}
 
 
-def start(ranks, results, runs, patience=30.0):
-    """`ranks` processes, as torchrun would start them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    shared = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
-    return [
-        subprocess.Popen(
-            [sys.executable, WORKER, str(results), json.dumps(runs), str(patience)],
-            env=os.environ | shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(ranks)
-    ]
+@pytest.fixture
+def start(rank_processes):
+    """`ranks` processes that execute runs."""
+    return lambda ranks, results, runs, *patience: rank_processes(
+        ranks, str(WORKER), str(results), json.dumps(runs), *map(str, patience)
+    )
 
 
 def finish(processes):
@@ -97,16 +84,16 @@ def single(tmp_path_factory):
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_ranks_give_the_numbers_of_one_process(ranks, single, tmp_path):
+def test_ranks_give_the_numbers_of_one_process(ranks, single, start, tmp_path):
     finish(start(ranks, tmp_path, RUNS))
     for keywords, expected in zip(RUNS, single, strict=True):
         assert numbers(tmp_path, keywords) == expected, keywords
     assert not list((tmp_path / ".checkpoints").rglob("*.json.*.pt"))
 
 
-def test_a_dead_rank_is_named_and_two_ranks_finish_what_three_began(tmp_path):
+def test_a_dead_rank_is_named_and_two_ranks_finish_what_three_began(start, tmp_path):
     runs = [{"method": "cycle", "rounds": 40}]
-    processes = start(3, tmp_path / "ranks", runs, patience=4.0)
+    processes = start(3, tmp_path / "ranks", runs, 4.0)
     place = tmp_path / "ranks" / ".checkpoints" / run_of(**runs[0]).path
     while not place.with_name(f"{place.name}.0.previous.pt").exists():
         assert processes[0].poll() is None, processes[0].stderr.read()
