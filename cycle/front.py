@@ -4,6 +4,7 @@ import copy
 import hashlib
 import json
 import logging
+import os
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -15,10 +16,11 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from cycle import metrics, store
+from cycle.checks import check_flag
 from cycle.files import write_atomically
 from cycle.options import Options
 from cycle.party import Party, accuracy
-from cycle.play import _known, begin, play
+from cycle.play import _known, begin, check_parties, play
 from cycle.rules import Rules
 from cycle.samples import samples
 from cycle.state import Round, State
@@ -152,9 +154,13 @@ def run(
     options = Options.recommended() if options is None else options
     given = Rules(**_known(rules)) if rules else None
     test = None if test is None else samples(test, "test")
-    starts = [
-        copy.deepcopy(party.model.state_dict()) for party in parties if isinstance(party, Party)
-    ]
+    check_parties(parties)
+    check_flag(progress, "progress")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be a function of a Round, got {type(callback).__name__}")
+    if not isinstance(resume, str | os.PathLike | None):
+        raise ValueError(f"resume must be a directory, got {type(resume).__name__}")
+    starts = [copy.deepcopy(party.model.state_dict()) for party in parties]
     state = begin(parties, method, options, seed, device)
     name = method if isinstance(method, str) else method.__name__
     result = Result(state.everyone, name, options, seed, starts=starts, test=test)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cycle import gossip_sgd, private, server
+from cycle.checks import short
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ def method_of(asked: str | Callable) -> Method:
     """By name, or by a generator: the promises it was registered with, else it exchanges answers from the start."""
     if callable(asked):
         return getattr(asked, "method", Method(asked, answers=True))
-    if asked not in METHODS:
+    if not isinstance(asked, str) or asked not in METHODS:
         raise ValueError(
-            f"method must be one of {', '.join(METHODS)}, or a generator, got {asked!r}"
+            f"method must be one of {', '.join(METHODS)}, or a generator, got {short(asked)}"
         )
     return METHODS[asked]

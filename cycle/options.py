@@ -4,10 +4,14 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Literal, get_type_hints
 
+import numpy as np
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from cycle.checks import short
 
 Count = Annotated[int, Field(ge=0)]
 Number = Annotated[int, Field(ge=1)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 BelowOne = Annotated[float, Field(ge=0, lt=1)]
@@ -43,8 +47,8 @@ class Options:
         "mean"  # lambda_0 / (N - 1), or Algorithm 2 to the letter
     )
     alpha: BelowOne = 0.5  # momentum of the reputation
-    tau_opt: float = 0.25
-    tau_max: float = 0.75
+    tau_opt: Finite = 0.25
+    tau_max: Finite = 0.75
     period: Number = 5  # R: everybody answers everybody, and is scored, every R rounds
     score_samples: Number = 512  # own training samples on which both gradients are taken
     epochs_per_round: Number = 1  # methods with a server: local epochs between two uploads
@@ -76,14 +80,13 @@ class Options:
     def __post_init__(self):
         for field in fields(self):
             value = getattr(self, field.name)
-            value = value.item() if hasattr(value, "item") else value  # NumPy's numbers are numbers
+            value = value.item() if isinstance(value, np.generic) else value
             try:
                 object.__setattr__(self, field.name, _allowed(field.name).validate_python(value))
             except ValidationError as error:
                 said = error.errors()[0]["msg"]
-                raise ValueError(
-                    f"{field.name}: {said[0].lower()}{said[1:]}, got {value!r}"
-                ) from None
+                what = f"{said[0].lower()}{said[1:]}, got {short(value)}"
+                raise ValueError(f"{field.name}: {what}") from None
         if self.epochs < 1:
             raise ValueError("local_epochs + rounds must be at least 1")
         if self.privacy == "fhe" and self.augment:

@@ -53,6 +53,8 @@ class Party:
             )
             if function is not None and not fine:
                 raise ValueError(f"{what} must be a function, got {type(function).__name__}")
+        if not isinstance(name, str | None):
+            raise ValueError(f"name must be text, got {type(name).__name__}")
         self.model, self.name = model, name
         self.inputs, self.labels = samples(data, "data")
         self.test = None if test is None else samples(test, "test")
@@ -81,6 +83,9 @@ class Party:
         self.optimizer = (
             wanted if isinstance(wanted, torch.optim.Optimizer) else wanted(self.model.parameters())
         )
+        if not isinstance(self.optimizer, torch.optim.Optimizer):
+            got = type(self.optimizer).__name__
+            raise ValueError(f"optimizer of {self} must give a torch optimiser, got {got}")
         for group in self.optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         return self

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 import torch
 
+from cycle.checks import check_whole, short
 from cycle.methods import Method, method_of
 from cycle.options import Options
 from cycle.party import Party
@@ -35,15 +36,20 @@ def rounds(
 
 def begin(parties, method, options: Options, seed: int = 0, device="auto") -> State:
     """Everybody checked and in place."""
-    parties = list(parties)
+    check_parties(parties)
+    if not isinstance(options, Options):
+        raise ValueError(f"options must be cycle.Options(...), got {type(options).__name__}")
+    check_whole(seed, "seed", 0)
+    common_start = method_of(method).common_start
+    return start(list(parties), options, seed, device_of(device), common_start)
+
+
+def check_parties(parties) -> None:
+    if not isinstance(parties, list | tuple):
+        raise ValueError(f"parties must be a list of cycle.Party, got {type(parties).__name__}")
     wrong = [type(party).__name__ for party in parties if not isinstance(party, Party)]
     if wrong:
         raise ValueError(f"parties must be a list of cycle.Party, got {wrong[0]}")
-    if not isinstance(options, Options):
-        raise ValueError(f"options must be cycle.Options(...), got {type(options).__name__}")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed must be 0, 1, 2, ..., got {seed!r}")
-    return start(parties, options, seed, device_of(device), method_of(method).common_start)
 
 
 def play(
@@ -57,20 +63,22 @@ def play(
         )
     if rules is not None and not chosen.answers:
         raise ValueError(f"rules must not be given for {method}, which exchanges no answers")
-    return chosen.generator(state, options, rules or Rules())
+    done = chosen.generator(state, options, rules or Rules())
+    if not isinstance(done, Iterator):
+        raise ValueError(f"method must be a generator, {short(method)} gives {type(done).__name__}")
+    return done
 
 
 def device_of(asked: str | torch.device) -> torch.device:
     """`auto` is CUDA where there is one."""
-    if asked == "auto":
+    if isinstance(asked, str) and asked == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         device = torch.device(asked)
         torch.empty(1, device=device)
     except Exception as error:  # each kind of device has its own way to say that it is not there
-        raise ValueError(
-            f"device must be 'auto' or one of this machine, got {asked!r} ({error})"
-        ) from None
+        got = f"{short(asked)} ({short(str(error))})"
+        raise ValueError(f"device must be 'auto' or one of this machine, got {got}") from None
     return device
 
 

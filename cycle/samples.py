@@ -17,7 +17,7 @@ def samples(data, name: str) -> tuple[torch.Tensor, torch.Tensor]:
         inputs, labels = _pair(batches[0], name)
     elif isinstance(data, tuple | list) and len(data) == 2 and not _is_sample(data[0]):
         inputs, labels = data
-    elif hasattr(data, "__getitem__") and hasattr(data, "__len__") and len(data):
+    elif hasattr(data, "__getitem__") and _count(data):
         items = [_pair(data[row], name) for row in range(len(data))]
         inputs, labels = [item[0] for item in items], [item[1] for item in items]
     else:
@@ -36,6 +36,11 @@ def samples(data, name: str) -> tuple[torch.Tensor, torch.Tensor]:
     if inputs.is_floating_point() and not inputs.isfinite().all():
         raise ValueError(f"inputs of {name} must be finite")
     return inputs, labels.long()
+
+
+def _count(data) -> int:
+    """How many there are; none in a single number, whatever it is wrapped in."""
+    return len(data) if hasattr(data, "__len__") and getattr(data, "ndim", 1) else 0
 
 
 def _is_sample(first) -> bool:
@@ -70,4 +75,4 @@ def _tensor(values, name) -> torch.Tensor:
 def _seen(value) -> str:
     if torch.is_tensor(value) or isinstance(value, np.ndarray):
         return f"{value.dtype} {tuple(value.shape)}"
-    return type(value).__name__ + (f" of {len(value)}" if hasattr(value, "__len__") else "")
+    return type(value).__name__ + (f" of {_count(value)}" if _count(value) else "")

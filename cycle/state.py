@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from cycle import streams
+from cycle.checks import short
 from cycle.options import Options
 from cycle.party import Party, learn
 from cycle.ranks import Ranks
@@ -167,6 +168,11 @@ def _classes(parties: list[Party], here: list[int]) -> int:
         if int(party.labels.max()) >= widths[n]:
             raise ValueError(
                 f"parties: P{n + 1} has label {int(party.labels.max())}, its model tells {widths[n]} classes apart"
+            )
+        loss = party.loss(logits, party.labels[:1])
+        if not torch.is_tensor(loss) or loss.dim():
+            raise ValueError(
+                f"loss of P{n + 1} must give one number in a tensor, got {short(loss)}"
             )
     if len(set(widths.values())) > 1:
         named = ", ".join(f"P{n + 1}: {width}" for n, width in widths.items())

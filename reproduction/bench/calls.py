@@ -3,7 +3,9 @@
 `python -m reproduction.bench.calls [CALLS] [SEED]` prints one JSON object of counts, and every call that was neither.
 """
 
+import contextlib
 import copy
+import io
 import json
 import os
 import re
@@ -15,9 +17,11 @@ import networkx as nx
 import numpy as np
 import torch
 
-from reproduction.bench.accepted import CALLS, Call
+from reproduction.bench import accepted, accepted_door
+from reproduction.bench.arguments import Call
 from reproduction.data import fedisic, fetch
 
+CALLS = accepted.CALLS + accepted_door.CALLS
 NONSENSE = [
     None, True, "", "text", "0.5", b"bytes", np.nan, np.inf, -np.inf, -1, 0, 1, 2.5, 1e300, -1e300, 1e-300,
     10**30, 1j, np.float32(np.nan), [], [[]], {}, set(), object(), print, [np.nan], [np.inf, 1.0], [1.0], ["a",
@@ -40,7 +44,7 @@ def judged(made: Call, name: str, value) -> str:
     before = {key: repr(part) for key, part in arguments.items() if key != "rng"}
     should = made.allowed[name](value)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):  # `print` is an argument too
             warnings.simplefilter("ignore")
             result = made.function(**arguments)
     except ValueError as error:

@@ -11,7 +11,8 @@ from hypothesis.extra import numpy as hnp
 
 from cycle import distillation, gossip, metrics, partition, reputation, sharing
 from reproduction import models
-from reproduction.bench import accepted, calls
+from reproduction.bench import calls
+from reproduction.bench.arguments import call as made_of
 
 KINDS = [np.bool_, np.int8, np.int64, np.uint8, np.float32, np.float64, np.complex128, np.dtype("U3")]
 ARRAYS = st.sampled_from(KINDS).flatmap(
@@ -26,10 +27,10 @@ ANYTHING = (
     | st.lists(st.lists(NUMBERS, max_size=3), max_size=3)
     | st.sampled_from(calls.NONSENSE)
 )
-ARGUMENTS = [(made, name) for made in accepted.CALLS for name in made.right]
+ARGUMENTS = [(made, name) for made in calls.CALLS for name in made.right]
 
 
-@pytest.mark.parametrize("made", accepted.CALLS, ids=lambda made: made.function.__name__)
+@pytest.mark.parametrize("made", calls.CALLS, ids=lambda made: made.function.__name__)
 def test_every_right_call_gives_a_value(made):
     if made.allowed[next(iter(made.right))](made.right[next(iter(made.right))]):  # else there is no right one here
         for name, value in made.right.items():
@@ -71,13 +72,13 @@ def test_the_benchmark_sees_what_is_wrong():
         return [float("nan")]
 
     wrong = {"x": (1.0, lambda x: False)}
-    assert calls.judged(accepted.call(silent, **wrong), "x", 2.0) == "used in silence"
-    assert calls.judged(accepted.call(raw, **wrong), "x", 2.0).startswith("raw TypeError")
-    assert calls.judged(accepted.call(nameless, **wrong), "x", 2.0).startswith("unnamed")
+    assert calls.judged(made_of(silent, **wrong), "x", 2.0) == "used in silence"
+    assert calls.judged(made_of(raw, **wrong), "x", 2.0).startswith("raw TypeError")
+    assert calls.judged(made_of(nameless, **wrong), "x", 2.0).startswith("unnamed")
     right = {"x": (1.0, lambda x: True)}
-    assert calls.judged(accepted.call(strict, **right), "x", 2.0) == "refused though right"
-    assert calls.judged(accepted.call(greedy, **right), "x", []) == "arguments changed"
-    assert calls.judged(accepted.call(undefined, **right), "x", 2.0) == "used, and gave NaN"
+    assert calls.judged(made_of(strict, **right), "x", 2.0) == "refused though right"
+    assert calls.judged(made_of(greedy, **right), "x", []) == "arguments changed"
+    assert calls.judged(made_of(undefined, **right), "x", 2.0) == "used, and gave NaN"
 
 
 @pytest.mark.parametrize(
