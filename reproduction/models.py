@@ -3,7 +3,6 @@
 import functools
 import logging
 import socket
-from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -139,7 +138,7 @@ MODELS = {
 def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: int | None = None) -> nn.Module:
     """A freshly initialised model by name; in_shape is (channels, height, width of the image)."""
     check_choice(name, "model", MODELS)
-    if not isinstance(in_shape, Sequence) or len(in_shape) != 3:
+    if not isinstance(in_shape, list | tuple) or len(in_shape) != 3:
         raise ValueError(f"in_shape must be channels, height and width of an image, got {short(in_shape)}")
     for extent in in_shape:
         check_whole(extent, "in_shape", 1, 10_000)

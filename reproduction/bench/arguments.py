@@ -106,6 +106,12 @@ def call(function, nan=False, **arguments) -> Call:
 
 
 def scalar(*bounds, **more):
-    """A number of Python's or NumPy's, not wrapped in an array; of any size if whole."""
+    """A number of Python's or NumPy's, whole ones of any size; perhaps one in an array."""
     plain = number(*bounds, **more)
-    return lambda x: not isinstance(x, np.ndarray) and plain(float(x) if type(x) is int else x)
+
+    def allowed(x):
+        if isinstance(x, np.ndarray | torch.Tensor):
+            return allowed(x.item()) and None if np.prod(x.shape) == 1 else False
+        return plain(float(x) if type(x) is int else x)
+
+    return allowed
