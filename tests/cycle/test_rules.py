@@ -1,0 +1,133 @@
+"""One's own rules and methods through the front door: each does what it says, and the paper's are the defaults."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from test_front import FEW, blobs, group, linear, run, weights
+
+import cycle
+from cycle import methods, reputation, sharing
+from cycle.rules import Rules
+from cycle.state import alone
+
+
+def test_an_own_similarity_gives_the_scores():
+    """The angle between the gradients as numbers: every pair is asked at both calibrations, nobody scores itself."""
+    seen = []
+
+    def by_angle(own, peer):
+        seen.append(float(F.cosine_similarity(own, peer, dim=0)))
+        return 1 - float(np.arccos(np.clip(seen[-1], -1, 1)) / np.pi)
+
+    first = next(done for done in cycle.rounds(group(), options=FEW, device="cpu", score=by_angle) if done.scored)
+    fresh = [1 - np.arccos(cosine) / np.pi for cosine in seen]
+    expected = np.zeros((3, 3))
+    expected[~np.eye(3, dtype=bool)] = fresh
+    assert np.allclose(first.reputation, reputation.update(None, expected, FEW.alpha))
+
+
+def test_the_papers_score_given_by_hand_changes_nothing():
+    def papers(own, peer):
+        return float(reputation.soft_clip(reputation.misalignment(own, peer), FEW.tau_opt, FEW.tau_max))
+
+    given = run(group(), score=papers, weigh=Rules().weigh, share=sharing.draw_shares)
+    assert all(map(torch.equal, weights(given.parties), weights(run(group()).parties)))
+
+
+def test_an_own_sharing_rule_decides_who_answers():
+    def only_the_first(reputation, round_index, period, rng):
+        shares = np.zeros(reputation.shape, dtype=bool)
+        shares[0, 1] = True
+        return shares
+
+    result = run(group(), share=only_the_first)
+    assert result.shares.tolist() == [[0, 3, 0], [0, 0, 0], [0, 0, 0]] and result.messages == 3
+    alone_ = weights(run(group(), "standalone").parties)
+    same = [torch.equal(a, b) for a, b in zip(weights(result.parties), alone_, strict=True)]
+    assert same == [True, False, True]
+
+
+def test_an_own_trust_rule_decides_how_far_each_counts():
+    """Everybody trusts P1 alone: the others' answers, which come all the same, change nothing."""
+
+    def the_first(scores, scorer, round_index, rng):
+        return np.array([1.0, 0, 0]) * (scorer != 0)
+
+    def answering(*who):
+        return lambda reputation, *_: np.isin(np.arange(3), who)[:, None] & ~np.eye(3, dtype=bool)
+
+    trusting = run(group(), weigh=the_first, share=answering(0, 1, 2))
+    asking = run(group(), weigh=the_first, share=answering(0))
+    assert (trusting.messages, asking.messages) == (18, 6)
+    assert all(map(torch.equal, weights(trusting.parties), weights(asking.parties)))
+    assert torch.equal(weights(trusting.parties)[0], weights(run(group(), "standalone").parties)[0])
+
+
+def test_what_is_drawn_by_a_trust_rule_is_drawn_anew_with_each_calibration_only():
+    drawn = []
+
+    def random(scores, scorer, round_index, rng):
+        drawn.append((round_index, scorer, rng.random()))
+        return scores
+
+    run(group(), weigh=random, options=cycle.Options(local_epochs=1, rounds=4, batch_size=16, lr=0.05, period=2))
+    of_each = {(t // 2, scorer): {number for r, s, number in drawn if (r // 2, s) == (t // 2, scorer)}
+               for t, scorer, _ in drawn}  # fmt: skip
+    assert len(of_each) == 2 * 3 and all(len(numbers) == 1 for numbers in of_each.values())
+    assert len({numbers.pop() for numbers in of_each.values()}) == 6
+
+
+def test_what_counts_is_asked_of_centred_logits_and_labels():
+    """Answers that count nothing leave everybody alone; those that count all are the paper's."""
+    asked = []
+
+    def none(logits, labels):
+        asked.append((logits.mean(dim=2).abs().max().item(), logits.shape[1] == len(labels)))
+        return torch.zeros(logits.shape[:2])
+
+    nothing = run(group(), "vpdl", count=none)
+    assert asked and max(mean for mean, _ in asked) < 1e-5 and all(fits for _, fits in asked)
+    assert all(map(torch.equal, weights(nothing.parties), weights(run(group(), "standalone").parties)))
+    everything = run(group(), "vpdl", count=lambda logits, labels: torch.ones(logits.shape[:2]))
+    papers = weights(run(group(), "vpdl").parties)
+    assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(weights(everything.parties), papers, strict=True))
+
+
+def test_a_method_of_ones_own_is_a_generator(monkeypatch):
+    """Unregistered, registered by name, and with a promise that is kept: local epochs as everybody's."""
+    monkeypatch.setattr(methods, "METHODS", dict(methods.METHODS))
+
+    def mine(state, options, rules):
+        yield from alone(state, options, options.epochs)
+
+    alone_ = weights(run(group(), "standalone").parties)
+    assert all(map(torch.equal, weights(run(group(), mine).parties), alone_))
+    assert cycle.method("mine", local_start=True)(mine) is mine
+    result = run(group(), "mine")
+    assert result.method == "mine" and all(map(torch.equal, weights(result.parties), alone_))
+    assert run(group(), mine).method == "mine"
+
+
+def test_rounds_can_be_watched_and_left():
+    rounds = cycle.rounds(group(), "cycle", FEW, device="cpu")
+    seen = [next(rounds).index for _ in range(3)]
+    rounds.close()
+    assert seen == [-2, -1, 0]
+
+
+@pytest.mark.parametrize("bound", [0.5, 1e9])
+def test_a_bound_clips_centred_logits(bound):
+    """One step of one party with one peer, by hand."""
+    options = cycle.Options(local_epochs=0, rounds=1, lr=0.1, momentum=0.0, weight_decay=0.0, lambda_0=3.0, bound=bound)
+    parties = [cycle.Party(linear(n), blobs(20, n)) for n in range(2)]
+    inputs, labels = map(torch.from_numpy, blobs(20, 0))
+    student, peer = linear(0), linear(1)
+    received = peer(inputs).detach()
+    received = (received - received.mean(dim=1, keepdim=True)).clamp(-bound, bound)
+    log_p, log_q = (torch.log_softmax(z / 5, dim=1) for z in (student(inputs), received))
+    loss = F.cross_entropy(student(inputs), labels) + 3 * (log_p.exp() * (log_p - log_q)).sum(dim=1).mean()
+    loss.backward()
+    run(parties, "vpdl", options)
+    for mine, theirs in zip(student.parameters(), parties[0].model.parameters(), strict=True):
+        assert torch.allclose(mine - 0.1 * mine.grad, theirs, atol=1e-6)
