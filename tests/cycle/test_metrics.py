@@ -2,6 +2,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import recall_score
 
 from cycle import metrics
 from reproduction import paper
@@ -65,6 +67,42 @@ def test_undefined_values_are_nan():
     assert np.isnan(constant.correlation) and np.isnan(constant.correlation_p)
     assert np.isnan(metrics.fairness_report([50, 60], [40, 50]).cantelli_bound)
     assert metrics.fairness_report([50, 60], [52, 64]).cantelli_bound == pytest.approx(2 / (2 + 9))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_balanced_accuracy_is_the_mean_recall_of_scikit_learn(pairs):
+    labels, predicted = zip(*pairs, strict=True)
+    expected = 100 * recall_score(labels, predicted, average="macro", labels=sorted(set(labels)), zero_division=0)
+    assert metrics.balanced_accuracy(labels, predicted) == pytest.approx(expected)
+    named = [["a", "b", "c", "d"][label] for label in labels], [["a", "b", "c", "d"][label] for label in predicted]
+    assert metrics.balanced_accuracy(*named) == pytest.approx(expected)
+
+
+@given(accuracies, accuracies)
+def test_pearson_is_numpys_and_its_p_value_scipys(x, y):
+    found, p = metrics.pearson(x, y)
+    if np.ptp(x) > 1e-3 and np.ptp(y) > 1e-3:
+        assert found == pytest.approx(np.corrcoef(x, y)[0, 1], abs=1e-6)
+        t = found * np.sqrt(3 / max(1e-300, 1 - found**2))
+        assert p == pytest.approx(2 * stats.t.sf(abs(t), df=3), abs=1e-6)
+    assert np.isnan(metrics.pearson(x, [7.0] * 5)).all() and np.isnan(metrics.pearson([7.0] * 5, y)).all()
+
+
+def test_two_points_have_a_correlation_without_a_p_value():
+    found, p = metrics.pearson([1, 2], [5, 3])
+    assert found == pytest.approx(-1) and np.isnan(p)
+
+
+@given(accuracies, accuracies)
+def test_every_field_of_a_report_by_hand(before, after):
+    report = metrics.fairness_report(before, after, ddof=0)
+    gain = np.subtract(after, before)
+    assert np.array_equal(report.gains, gain) and report.mva == pytest.approx(np.mean(after))
+    assert report.cgs == pytest.approx(np.sqrt(((gain - gain.mean()) ** 2).mean()))
+    for found, pair in ((report.correlation, (before, after)), (report.gain_correlation, (before, gain))):
+        assert found == pytest.approx(metrics.pearson(*pair)[0], nan_ok=True)
+    assert report.correlation_p == pytest.approx(metrics.pearson(before, after)[1], nan_ok=True)
+    assert report.cantelli_bound == pytest.approx(metrics.cantelli_bound(report.mcg, report.cgs), nan_ok=True)
 
 
 def test_the_bound_survives_numbers_whose_squares_vanish():

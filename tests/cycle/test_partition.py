@@ -83,6 +83,21 @@ def test_stratified_subset(labels, share, seed):
     assert np.abs(np.bincount(labels[chosen], minlength=expected.size) - expected).max() < 2
 
 
+def test_natural_gives_each_center_its_own_samples_in_the_order_of_their_numbers():
+    assert [part.tolist() for part in partition.natural([7, 2, 7, 5, 2], 3)] == [[1, 4], [3], [0, 2]]
+    assert [part.tolist() for part in partition.natural(["b", "a", "b"], 2)] == [[1], [0, 2]]
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64])
+def test_flipped_labels_keep_their_type_up_to_its_largest_number(kind):
+    largest = min(np.iinfo(kind).max, 1000)
+    labels = np.full(20, largest, kind)
+    flipped = partition.flip_labels(labels, 1, largest + 1, 0)
+    assert flipped.dtype == kind and not flipped.any() and (labels == largest).all()
+    with pytest.raises(ValueError, match="num_classes must fit"):
+        partition.flip_labels(np.zeros(4, np.uint8), 1, 257, 0)
+
+
 @given(many_labels, st.floats(0, 1), st.booleans(), seeds)
 def test_flip_labels(labels, rate, symmetric, seed):
     classes = labels.max() + 2

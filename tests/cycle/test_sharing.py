@@ -54,6 +54,21 @@ def test_ledger_counts_messages_and_bytes():
     assert (1, 0, 1, 20) in ledger.entries
 
 
+def test_what_was_possible_can_be_told_and_sizes_may_differ_by_pair():
+    ledger = sharing.Ledger(2)
+    ledger.record(3, [[0, 1], [1, 0]], [[0, 5], [7, 0]], possible=1)
+    ledger.record(4, [[0, 1], [0, 0]], 0, possible=0)
+    assert ledger.possible == 1 and ledger.sent == 3
+    assert ledger.entries == [(3, 0, 1, 5), (3, 1, 0, 7), (4, 0, 1, 0)]
+    assert ledger.matrix(bytes=True).tolist() == [[0, 5], [7, 0]] and ledger.matrix().dtype == np.int64
+    with pytest.raises(ValueError, match=r"shares must have the shape \(2, 2\)"):
+        ledger.record(0, np.zeros((3, 3)), 1)
+    with pytest.raises(ValueError, match="size must be one number"):
+        ledger.record(0, np.zeros((2, 2)), [1, 2, 3])
+    with pytest.raises(ValueError, match="size must be in"):
+        ledger.record(0, np.zeros((2, 2)), 2**53 + 2)
+
+
 @pytest.mark.parametrize(
     "reputation, period, named",
     [(np.ones((2, 3)), 5, "reputation"), (np.full((2, 2), 1.5), 5, "reputation"), (np.ones((2, 2)), 0, "period")],

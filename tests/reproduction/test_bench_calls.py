@@ -38,7 +38,14 @@ def test_every_right_call_gives_a_value(made):
             assert calls.judged(made, name, value) == "used"
 
 
-@settings(max_examples=600)
+@pytest.mark.parametrize("made", calls.CALLS, ids=lambda made: made.function.__name__)
+def test_every_argument_refuses_every_nonsense_by_name(made):
+    for name in made.right:
+        for value in calls.NONSENSE:
+            assert calls.judged(made, name, value) in ("refused", "used"), (name, value)
+
+
+@settings(max_examples=300)
 @given(st.sampled_from(ARGUMENTS), ANYTHING)
 def test_whatever_comes_is_refused_by_name_or_used_rightly(which, value):
     assert calls.judged(*which, value) in ("refused", "used")
