@@ -16,7 +16,9 @@ from cycle.streams import SCORE, TRAIN, stream
 
 
 class Channel(Protocol):
-    """What carries answers. Peers answer as they were when the round was opened; what a mask withholds costs nothing."""
+    """What carries answers. Peers answer as they were when the round was opened; what a mask
+    withholds costs nothing.
+    """
 
     def open(
         self, t: int, epoch: int, shares: np.ndarray, scoring: bool
@@ -68,7 +70,9 @@ class Here:
 
 
 class Encrypted:
-    """Keys are made, samples encrypted and published once; then one encrypted answer a sender, receiver and round."""
+    """Keys are made, samples encrypted and published once; then one encrypted answer a sender,
+    receiver and round.
+    """
 
     def __init__(self, state: State, options: Options):
         from cycle.fhe.channel import EncryptedChannel  # TenSEAL is needed here only
@@ -107,13 +111,15 @@ class Encrypted:
 
 
 class BetweenRanks:
-    """Everybody's samples cross once, then in each round questions and answers; computed on the same batches as `Here`."""
+    """Everybody's samples cross once, then in each round questions and answers; computed on the
+    same batches as `Here`.
+    """
 
     def __init__(self, state: State, options: Options):
         modules = [module for party in state.participants for module in party.model.modules()]
         if options.augment and any(isinstance(module, nn.Dropout) for module in modules):
             raise ValueError(
-                "augment must be False with several ranks and a model with dropout: they share a stream"
+                "augment must be False with several ranks and dropout: they share a stream"
             )
         self.state, self.options, self.heard = state, options, {}
         self.samples = state.ranks.exchange(
@@ -186,7 +192,9 @@ class BetweenRanks:
 def question(
     party, purpose: int, epoch: int, options: Options
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The rows that `learn` or `score` will look at, in order, and what the peers need to know: rows or inputs."""
+    """The rows that `learn` or `score` will look at, in order, and what the peers need to know:
+    rows or inputs.
+    """
     with stream(party.device, party.seed, purpose, party.index, epoch):
         order = torch.randperm(party.size, device=party.device)
         if purpose == SCORE:

@@ -1,4 +1,6 @@
-"""The front door: train parties together, keep what happened, compare with the same parties alone, save and load."""
+"""The front door: train parties together, keep what happened, compare with the same parties alone,
+save and load.
+"""
 
 import copy
 import hashlib
@@ -107,7 +109,9 @@ class Result:
 
 
 def load(directory, models: list[nn.Module]) -> dict:
-    """The record of a saved result, its weights filled into modules of yours, one a party, in order."""
+    """The record of a saved result, its weights filled into modules of yours, one a party, in
+    order.
+    """
     place = Path(directory)
     try:
         record = json.loads((place / "record.json").read_text(encoding="utf-8"))
@@ -144,12 +148,14 @@ def run(
 ) -> Result:
     """Train the parties together, in place; a second run goes on from where their models are.
 
-    `options=None` is `Options.recommended()`, `Options()` the paper's setting. `test`: a common test set, else each
-    party's own, else none. `resume`: a directory; the same call then goes on where it was cut. `rules`: your own score,
-    weigh, share or count (see `Rules`). `callback` is given each `Round`.
+    `options=None` is `Options.recommended()`, `Options()` the paper's setting. `test`: a common
+    test set, else each party's own, else none. `resume`: a directory; the same call then goes on
+    where it was cut. `rules`: your own score, weigh, share or count (see `Rules`). `callback` is
+    given each `Round`.
 
-    How large `lambda_0` should be: what counts is lambda_0 / T^2, the pull of all peers beside the own loss. Small
-    groups collapse where it is above 1; where a `Collapse` is warned of, divide lambda_0 by ten.
+    How large `lambda_0` should be: what counts is lambda_0 / T^2, the pull of all peers beside the
+    own loss. Small groups collapse where it is above 1; where a `Collapse` is warned of, divide
+    lambda_0 by ten.
     """
     options = Options.recommended() if options is None else options
     given = Rules(**_known(rules)) if rules else None
@@ -225,7 +231,8 @@ def _warn(state: State, history: list[dict]) -> None:
             and row["accuracy"]
             and row["accuracy"][position] < alone[position] / 2
         ):
-            said = f"its accuracy fell from {alone[position]:.0f} % alone to {row['accuracy'][position]:.0f} %"
+            now = row["accuracy"][position]
+            said = f"its accuracy fell from {alone[position]:.0f} % alone to {now:.0f} %"
         if said:
             row["collapsed"].append(str(party))
         if said and str(party) not in told:

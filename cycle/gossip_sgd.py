@@ -1,4 +1,6 @@
-"""Gossip-SGD and its CYCle form (Algorithm 3): everybody steps alone, then averages with whom it hears."""
+"""Gossip-SGD and its CYCle form (Algorithm 3): everybody steps alone, then averages with whom it
+hears.
+"""
 
 import copy
 from collections.abc import Iterator
@@ -31,17 +33,19 @@ def gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
 
 
 def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
-    """CYCle with Gossip-SGD: W follows the alignment of gradients, and i sends to j as often as w_ij says."""
+    """CYCle with Gossip-SGD: W follows the alignment of gradients, and i sends to j as often as
+    w_ij says.
+    """
     links = adjacency(options.topology, state.n)
     if (links != links.T).any():
-        raise ValueError(
-            f"topology must be undirected for cycle-gossip (S_ji needs w_ji), got {options.topology!r}"
-        )
+        raise ValueError(f"topology must be undirected for cycle-gossip, got {options.topology!r}")
     return _rounds(state, options, links, dynamic=True)
 
 
 def _rounds(state: State, options: Options, links: np.ndarray, dynamic: bool) -> Iterator[Round]:
-    """Local epochs, if any, then rounds; `unmixed` are the models as they were before the last mixing of a round."""
+    """Local epochs, if any, then rounds; `unmixed` are the models as they were before the last
+    mixing of a round.
+    """
     yield from alone(state, options, options.local_epochs)
     unmixed = {party.index: copy.deepcopy(party.model) for party in state.participants}
     if state.mixing is None:
@@ -60,7 +64,7 @@ def _rounds(state: State, options: Options, links: np.ndarray, dynamic: bool) ->
 
 
 def _round(state, options, links, dynamic, t, present, unmixed) -> tuple[torch.Tensor, np.ndarray]:
-    """One epoch for those present, in parts of `local_steps` minibatches with a mixing after each."""
+    """One epoch for those present, in parts of `local_steps` batches, a mixing after each."""
     group = [party for party in state.participants if party.index in present]
     neighbours = links[np.ix_(present, present)]
     W, weight = submixing(state.mixing, present)
@@ -110,7 +114,8 @@ def _send(
 ) -> tuple[list, np.ndarray]:
     """Send vectors[sender] wherever `sent` says, among those present, and enter it in the ledger.
 
-    Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is known here.
+    Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is
+    known here.
     """
     shares = np.zeros((state.n, state.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
@@ -139,7 +144,8 @@ def _parts(size: int, options: Options) -> int:
 
 
 def local_steps(party: Party, epoch: int, options: Options, part: int) -> torch.Tensor:
-    """Train on one part of this epoch's order; whoever has come to its end only mixes. Its share of the losses.
+    """Train on one part of this epoch's order; whoever has come to its end only mixes. Its share of
+    the losses.
 
     A part is trained as if it were all that the party has, with a random stream of its own.
     """
@@ -153,7 +159,9 @@ def local_steps(party: Party, epoch: int, options: Options, part: int) -> torch.
 
 
 def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) -> np.ndarray:
-    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours whose directions are known here, 1 with oneself, else zero."""
+    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours whose directions are known here, 1 with oneself,
+    else zero.
+    """
     found = np.eye(len(neighbours))
     for i, j in np.argwhere(np.triu(neighbours)):
         if directions[i] is not None and directions[j] is not None:
@@ -167,7 +175,8 @@ def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) ->
 def mix(
     model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers: bool = True
 ) -> None:
-    """x_i <- sum_j w_ij x_j, in the order of the participants; `row` is zero for vectors that did not arrive.
+    """x_i <- sum_j w_ij x_j, in the order of the participants; `row` is zero for vectors that did
+    not arrive.
 
     Instead of an x_j that is not finite the own one is taken.
     """

@@ -1,4 +1,6 @@
-"""The table of methods: a new one is one generator (state, options, rules) -> rounds, registered by name."""
+"""The table of methods: a new one is one generator (state, options, rules) -> rounds, registered by
+name.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,7 +42,9 @@ def method(name: str, **how) -> Callable:
 
 
 def method_of(asked: str | Callable) -> Method:
-    """By name, or by a generator: the promises it was registered with, else it exchanges answers from the start."""
+    """By name, or by a generator: the promises it was registered with, else it exchanges answers
+    from the start.
+    """
     if callable(asked):
         return getattr(asked, "method", Method(asked, answers=True))
     if not isinstance(asked, str) or asked not in METHODS:

@@ -1,4 +1,6 @@
-"""What one party owns and does: train an epoch, answer, score its peers, be tested. All on its device."""
+"""What one party owns and does: train an epoch, answer, score its peers, be tested. All on its
+device.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -25,11 +27,12 @@ Answers = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (inputs, rows)
 class Party:
     """One participant: a model, data, and how it trains.
 
-    `data`: (inputs, labels), a Dataset or a DataLoader; never changed. `test`: the same, its own test set. `optimizer`:
-    a function parameters -> optimiser, or an optimiser (its rates are kept, the schedule multiplies them); by default
-    SGD as in `Options`. `prepare(inputs, augment)` turns a batch of stored inputs into what the model takes; by default
-    numbers of the model's type (bytes are scaled to [0, 1]; other integers, e.g. token ids, stay as they are).
-    `loss(logits, labels)` is the own loss, by default the cross-entropy.
+    `data`: (inputs, labels), a Dataset or a DataLoader; never changed. `test`: the same, its own
+    test set. `optimizer`: a function parameters -> optimiser, or an optimiser (its rates are kept,
+    the schedule multiplies them); by default SGD as in `Options`. `prepare(inputs, augment)` turns
+    a batch of stored inputs into what the model takes; by default numbers of the model's type
+    (bytes are scaled to [0, 1]; other integers, e.g. token ids, stay as they are). `loss(logits,
+    labels)` is the own loss, by default the cross-entropy.
     """
 
     def __init__(
@@ -167,9 +170,11 @@ def _logits(received, like: torch.Tensor) -> torch.Tensor:
 def learn(
     party: Party, epoch: int, options: Options, heard: Heard | None = None, part=None
 ) -> torch.Tensor:
-    """One epoch of CE + sum_k weight_k KL(student || peer_k); returns the two mean losses, on the device.
+    """One epoch of CE + sum_k weight_k KL(student || peer_k); returns the two mean losses, on the
+    device.
 
-    `part` is (rows, seed) where only some rows are trained on, as if they were all, with a stream of their own.
+    `part` is (rows, seed) where only some rows are trained on, as if they were all, with a stream
+    of their own.
     """
     model, optimizer = party.model.train(), party.optimizer
     for group in optimizer.param_groups:
@@ -204,7 +209,8 @@ def _tempered(logits: torch.Tensor, temperature: float) -> torch.Tensor:
 
 
 def gradients(party: Party, epoch: int, options: Options, answers: dict[int, Answers]):
-    """Of the own loss and of the distillation loss from each peer that answered, at the own parameters.
+    """Of the own loss and of the distillation loss from each peer that answered, at the own
+    parameters.
 
     All in eval mode on the same draw of `score_samples` own samples.
     """
@@ -251,7 +257,7 @@ def score(
 
 
 def papers_score(options: Options) -> Callable:
-    """r~ = h(s), Eqs. (shap-approx) and (hs_mapping): the soft clip of the gradients' misalignment."""
+    """r~ = h(s), Eqs. (shap-approx), (hs_mapping): the soft clip of the misalignment."""
 
     def rule(own_gradient, peer_gradient) -> float:
         s = reputation.misalignment(own_gradient, peer_gradient)

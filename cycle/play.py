@@ -23,8 +23,8 @@ def rounds(
 ) -> Iterator[Round]:
     """The rounds of a method, one at a time: look inside, stop, plug in a logger.
 
-    `rules` are the functions of `Rules` by name (score, weigh, share, count), the paper's where nothing is said.
-    Parties are trained in place, their data never changed.
+    `rules` are the functions of `Rules` by name (score, weigh, share, count), the paper's where
+    nothing is said. Parties are trained in place, their data never changed.
 
         for done in cycle.rounds(parties, "cycle", options):
             print(done.index, done.reputation)
@@ -59,7 +59,7 @@ def play(
     chosen: Method = method_of(method)
     if options.privacy != "plain" and not chosen.answers:
         raise ValueError(
-            f"privacy must be plain for {method}, whose messages travel in clear, got {options.privacy!r}"
+            f"privacy must be plain for {method}, which sends in clear, got {options.privacy!r}"
         )
     if rules is not None and not chosen.answers:
         raise ValueError(f"rules must not be given for {method}, which exchanges no answers")
@@ -85,7 +85,6 @@ def device_of(asked: str | torch.device) -> torch.device:
 def _known(rules: dict) -> dict:
     unknown = set(rules) - set(Rules.__dataclass_fields__)
     if unknown:
-        raise ValueError(
-            f"rules must be among {', '.join(Rules.__dataclass_fields__)}, got {', '.join(sorted(unknown))}"
-        )
+        known = ", ".join(Rules.__dataclass_fields__)
+        raise ValueError(f"rules must be among {known}, got {', '.join(sorted(unknown))}")
     return rules

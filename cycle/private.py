@@ -1,4 +1,6 @@
-"""Private decentralized learning: standalone, VPDL and CYCle. One generator a method, a round at a time."""
+"""Private decentralized learning: standalone, VPDL and CYCle. One generator a method, a round at a
+time.
+"""
 
 from collections.abc import Iterator
 
@@ -19,19 +21,25 @@ def standalone(state: State, options: Options, rules: Rules) -> Iterator[Round]:
 
 
 def vpdl(state: State, options: Options, rules: Rules) -> Iterator[Round]:
-    """Vanilla PDL: every peer always answers and counts the same: CYCle with every reputation one, for ever."""
+    """Vanilla PDL: every peer always answers and counts the same: CYCle with every reputation one,
+    for ever.
+    """
     yield from alone(state, options, options.local_epochs)  # which are shared with other methods
     state.reputation = np.ones((state.n, state.n)) - np.eye(state.n)
     yield from _rounds(state, options, rules, period=None)
 
 
 def cycle(state: State, options: Options, rules: Rules) -> Iterator[Round]:
-    """CYCle, Algorithms 1 and 2: peers are weighted by reputation and answer as often as they think deserved."""
+    """CYCle, Algorithms 1 and 2: peers are weighted by reputation and answer as often as they think
+    deserved.
+    """
     return _rounds(state, options, rules, options.period)
 
 
 def _rounds(state: State, options: Options, rules: Rules, period: int | None) -> Iterator[Round]:
-    """Local epochs, then rounds: draw the shares, score, and step against peers frozen at the start of the round."""
+    """Local epochs, then rounds: draw the shares, score, and step against peers frozen at the start
+    of the round.
+    """
     channel = rules.channel(state, options)
     yield from alone(state, options, options.local_epochs)
     scale = options.lambda_0 / (state.n - 1 if options.normalisation == "mean" else 1)
@@ -60,13 +68,19 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
         state.ledger.record(t, state.ranks.sent(shares), channel.bytes(t))
         state.epoch += 1
         yield Round(
-            t, state.participants, torch.stack(losses), state.ledger, state.reputation.copy(), shares, scoring,
+            t,
+            state.participants,
+            torch.stack(losses),
+            state.ledger,
+            state.reputation.copy(),
+            shares,
+            scoring,
             refused=refused,
-        )  # fmt: skip
+        )
 
 
 def used(state: State, options: Options, rules: Rules, t: int) -> np.ndarray:
-    """What everybody makes of its row; a rule that draws, draws the same between two calibrations."""
+    """What everybody makes of its row; a rule that draws does so once a calibration."""
     rows = np.zeros((state.n, state.n)) if state.reputation is None else state.reputation
     last = t - t % options.period
     return np.stack(

@@ -1,7 +1,8 @@
 """Participants on several processes: who lives where, and the only way for messages between them.
 
-One process is one rank (torchrun starts them) and owns a block of participants. Numbers do not depend on the number of
-ranks: a message carries what the single process would have computed, and every sum runs in the order of participants.
+One process is one rank (torchrun starts them) and owns a block of participants. Numbers do not
+depend on the number of ranks: a message carries what the single process would have computed, and
+every sum runs in the order of participants.
 """
 
 import json
@@ -42,7 +43,9 @@ class Ranks:
         return cls(n, dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else cls(n)
 
     def owner(self, participant: int) -> int:
-        """The rank where a participant lives: blocks in order; a server, number n, lives with the first."""
+        """The rank where a participant lives: blocks in order; a server, number n, lives with the
+        first.
+        """
         return participant % self.n * self.size // self.n
 
     def addresses(self, rank: int) -> list[int]:
@@ -61,10 +64,11 @@ class Ranks:
         return self.rank == 0
 
     def exchange(self, messages: Messages, expected: Callable, device) -> Messages:
-        """Deliver the messages of senders here; returns those to receivers here, ordered by (sender, receiver).
+        """Deliver the messages of senders here; returns those to receivers here, ordered by
+        (sender, receiver).
 
-        expected(sender, receiver) is the (shape, type) that the protocol fixes: a message of another size is dropped,
-        and its sender named.
+        expected(sender, receiver) is the (shape, type) that the protocol fixes: a message of
+        another size is dropped, and its sender named.
         """
         arrived = {
             pair: message for pair, message in messages.items() if self.owner(pair[1]) == self.rank
@@ -105,7 +109,9 @@ class Ranks:
         return dict(sorted(arrived.items()))
 
     def _announce(self, sizes: dict[tuple[int, int], int], device) -> dict[tuple[int, int], int]:
-        """Tell every other rank how many numbers it will get for each pair. Returns those coming here, in order."""
+        """Tell every other rank how many numbers it will get for each pair. Returns those coming
+        here, in order.
+        """
         operations, tables, mine = [], {}, self.addresses(self.rank)
         for other in range(self.size):
             if other != self.rank:
@@ -125,7 +131,9 @@ class Ranks:
         return dict(sorted(coming.items()))
 
     def shared(self, shares: np.ndarray, device) -> np.ndarray:
-        """[sender, receiver] as known here: what senders here decided, and what others told receivers here."""
+        """[sender, receiver] as known here: what senders here decided, and what others told
+        receivers here.
+        """
         if self.size == 1:
             return shares
         known = self.sent(shares)
@@ -142,9 +150,11 @@ class Ranks:
         return own
 
     def gather(self, values: dict[int, object]) -> dict | None:
-        """What every rank knows of its own participants, in the order of keys, on the first rank; None elsewhere.
+        """What every rank knows of its own participants, in the order of keys, on the first rank;
+        None elsewhere.
 
-        For the record of a run only (accuracies, losses, reputations), as JSON: nothing of it returns into training.
+        For the record of a run only (accuracies, losses, reputations), as JSON: nothing of it
+        returns into training.
         """
         if self.size == 1:
             return values
@@ -173,7 +183,9 @@ class Ranks:
         return {key: merged[key] for key in sorted(merged)}
 
     def broadcast(self, value):
-        """What the first rank says, on all: it decides where looking for oneself could differ. Text, numbers, lists."""
+        """What the first rank says, on all: it decides where looking for oneself could differ.
+        Text, numbers, lists.
+        """
         if self.size == 1:
             return value
         told = (

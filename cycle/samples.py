@@ -1,4 +1,4 @@
-"""What users have - arrays, tensors, a Dataset, a DataLoader - as two tensors: inputs and labels."""
+"""Arrays, tensors, a Dataset, a DataLoader as two tensors: inputs and labels."""
 
 import numpy as np
 import torch
@@ -6,10 +6,12 @@ from torch.utils.data import DataLoader
 
 
 def samples(data, name: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inputs of any type and shape, one a row, and labels as int64; `name` is how errors call the argument.
+    """Inputs of any type and shape, one a row, and labels as int64; `name` is how errors call the
+    argument.
 
-    A pair (inputs, labels) of arrays, tensors or lists; or a Dataset, or a DataLoader (its collate_fn is used, its
-    order and batches are not), of such pairs. Nothing is copied that need not be.
+    A pair (inputs, labels) of arrays, tensors or lists; or a Dataset, or a DataLoader (its
+    collate_fn is used, its order and batches are not), of such pairs. Nothing is copied that need
+    not be.
     """
     if isinstance(data, DataLoader):
         collate = data.collate_fn
@@ -22,14 +24,15 @@ def samples(data, name: str) -> tuple[torch.Tensor, torch.Tensor]:
         inputs, labels = [item[0] for item in items], [item[1] for item in items]
     else:
         raise ValueError(
-            f"{name} must be (inputs, labels), a Dataset or a DataLoader with samples, got {_seen(data)}"
+            f"{name} must be (inputs, labels), a Dataset or a DataLoader, got {_seen(data)}"
         )
     inputs, labels = _tensor(inputs, f"inputs of {name}"), _tensor(labels, f"labels of {name}")
     if labels.dim() != 1 or labels.is_floating_point() or labels.is_complex():
         raise ValueError(f"labels of {name} must be whole numbers in one row, got {_seen(labels)}")
     if inputs.dim() == 0 or len(inputs) != len(labels) or not len(labels):
         raise ValueError(
-            f"{name} must hold one label for each input, at least one, got {_seen(inputs)} and {_seen(labels)}"
+            f"{name} must hold one label for each input, at least one, "
+            f"got {_seen(inputs)} and {_seen(labels)}"
         )
     if int(labels.min()) < 0:
         raise ValueError(f"labels of {name} must be 0 or more, got {int(labels.min())}")
@@ -44,7 +47,9 @@ def _count(data) -> int:
 
 
 def _is_sample(first) -> bool:
-    """Whether the first of two things is itself an (input, label): then the two are samples, not columns."""
+    """Whether the first of two things is itself an (input, label): then the two are samples, not
+    columns.
+    """
     return isinstance(first, tuple) and len(first) == 2 and np.ndim(first[1]) == 0
 
 

@@ -1,4 +1,6 @@
-"""A server between the participants, and FedAvg. It lives with the first rank; uploads and downloads are messages."""
+"""A server between the participants, and FedAvg. It lives with the first rank; uploads and
+downloads are messages.
+"""
 
 from collections.abc import Iterator
 
@@ -38,7 +40,9 @@ def deliver(
 
 
 def server_round(state: State, losses, uploads, upload_bytes, downloads, download_bytes) -> Round:
-    """The server books who uploads to and downloads from it (the last row and column of the ledger)."""
+    """The server books who uploads to and downloads from it (the last row and column of the
+    ledger).
+    """
     n = state.n
     if state.ledger.participants == n:
         state.ledger = Ledger(n + 1)

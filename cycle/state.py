@@ -41,9 +41,11 @@ class Round:
 
 @dataclass
 class State:
-    """Who takes part, and all that a method carries; random streams are functions of (seed, purpose, epoch).
+    """Who takes part, and all that a method carries; random streams are functions of (seed,
+    purpose, epoch).
 
-    With several ranks each trains its own participants, knows their rows of the reputation and what they sent.
+    With several ranks each trains its own participants, knows their rows of the reputation and what
+    they sent.
     """
 
     everyone: list[Party]
@@ -125,7 +127,9 @@ def _rows(parts, name: str) -> np.ndarray | None:
 def start(
     parties: list[Party], options: Options, seed: int, device: torch.device, common_start=False
 ) -> State:
-    """Everybody in place, nothing learned, nothing sent; `common_start`: all begin with the first one's weights."""
+    """Everybody in place, nothing learned, nothing sent; `common_start`: all begin with the first
+    one's weights.
+    """
     if len(parties) < 2:
         raise ValueError(f"parties must be two or more, got {len(parties)}")
     ranks = Ranks.of(len(parties))
@@ -142,7 +146,8 @@ def _same_weights(parties: list[Party], here: list[int]) -> None:
         tensors = mixed_tensors(parties[n].model)
         if [t.shape for t in tensors] != [t.shape for t in first]:
             raise ValueError(
-                f"parties: {parties[n]} has another architecture than {parties[0]}; a method that averages models "
+                f"parties: {parties[n]} has another architecture than {parties[0]}; a method that "
+                "averages models "
                 "needs one architecture (vpdl and cycle do not: they exchange answers)"
             )
         assign(tensors, first)
@@ -150,7 +155,9 @@ def _same_weights(parties: list[Party], here: list[int]) -> None:
 
 @torch.no_grad()
 def _classes(parties: list[Party], here: list[int]) -> int:
-    """How many classes everybody's answers tell apart: the width of the logits, and the same for all."""
+    """How many classes everybody's answers tell apart: the width of the logits, and the same for
+    all.
+    """
     widths = {}
     for n in here:
         party = parties[n]
@@ -162,12 +169,13 @@ def _classes(parties: list[Party], here: list[int]) -> int:
             ) from error
         if logits.dim() != 2:
             raise ValueError(
-                f"parties: the model of P{n + 1} must give [sample, class], got {tuple(logits.shape)}"
+                f"parties: model of P{n + 1} must give [sample, class], got {tuple(logits.shape)}"
             )
         widths[n] = logits.shape[1]
         if int(party.labels.max()) >= widths[n]:
             raise ValueError(
-                f"parties: P{n + 1} has label {int(party.labels.max())}, its model tells {widths[n]} classes apart"
+                f"parties: P{n + 1} has label {int(party.labels.max())}, "
+                f"its model tells {widths[n]} classes apart"
             )
         loss = party.loss(logits, party.labels[:1])
         if not torch.is_tensor(loss) or loss.dim():

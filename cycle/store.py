@@ -1,4 +1,6 @@
-"""Tensors, numbers and text on disk: whole or not at all, under a SHA-256 that is checked before use; no pickled code."""
+"""Tensors, numbers and text on disk: whole or not at all, under a SHA-256 that is checked before
+use; no pickled code.
+"""
 
 import contextlib
 import hashlib
@@ -32,7 +34,9 @@ def save(path: Path, content) -> None:
 
 
 def load(path: Path):
-    """What was saved, on the CPU; Damaged where a byte has changed, or where it holds more than numbers and text."""
+    """What was saved, on the CPU; Damaged where a byte has changed, or where it holds more than
+    numbers and text.
+    """
     whole = Path(path).read_bytes()
     digest, payload = whole[:DIGEST], whole[DIGEST:]
     if hashlib.sha256(payload).hexdigest().encode() != digest:
@@ -46,7 +50,8 @@ def load(path: Path):
 class Checkpoints:
     """How a run that was cut goes on, in a directory that all of its ranks see.
 
-    `key` names everything that its numbers depend on. `warmup` is a file for local epochs that several runs share.
+    `key` names everything that its numbers depend on. `warmup` is a file for local epochs that
+    several runs share.
     """
 
     def __init__(
@@ -60,17 +65,21 @@ class Checkpoints:
         return self.place.parent.glob(f"{self.place.name}.*.pt")
 
     def load(self) -> list[dict]:
-        """What the ranks saved last, of this run or, if nothing, of one that shares its local epochs."""
+        """What the ranks saved last, of this run or, if nothing, of one that shares its local
+        epochs.
+        """
         saved = self._read(self._everybody, self.key)
         if not saved and self.warmup:
             saved = self._read(lambda: filter(Path.exists, [self.warmup]), self.warmup.name)
         return saved
 
     def _read(self, paths, key: str) -> list[dict]:
-        """What is saved whole under this key; what cannot be used is set aside, since it may be hours of work."""
+        """What is saved whole under this key; what cannot be used is set aside, since it may be
+        hours of work.
+        """
         seen = list(paths())
         saved, others = _latest(seen, key)
-        self.ranks.barrier()  # until all have read what the first renames, or replaces when it goes on
+        self.ranks.barrier()  # until all have read what the first renames or replaces
         if self.ranks.first and not saved:
             for unused in seen:
                 with contextlib.suppress(FileNotFoundError):  # another run set it aside already
@@ -116,7 +125,9 @@ class Checkpoints:
 
 
 def _latest(paths, key: str) -> tuple[list[dict], list[Path]]:
-    """The parts of the latest epoch that was saved whole, the first rank's first; and the files of all other epochs."""
+    """The parts of the latest epoch that was saved whole, the first rank's first; and the files of
+    all other epochs.
+    """
     sets, places = {}, {}
     for path in paths:
         try:

@@ -1,4 +1,6 @@
-"""Random streams: what is drawn depends on (seed, purpose, party, epoch), never on what others drew before."""
+"""Random streams: what is drawn depends on (seed, purpose, party, epoch), never on what others drew
+before.
+"""
 
 from contextlib import contextmanager
 

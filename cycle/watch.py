@@ -36,7 +36,9 @@ def alive(operation, *arguments, **options):
 
 
 def join() -> torch.device | None:
-    """Under torchrun: connect, watch the others, return this rank's device; None in a process of its own."""
+    """Under torchrun: connect, watch the others, return this rank's device; None in a process of
+    its own.
+    """
     size, rank = (
         int(os.environ.get(name, default)) for name, default in (("WORLD_SIZE", "1"), ("RANK", "0"))
     )
@@ -92,7 +94,9 @@ def _meet(rank: int, size: int) -> dist.TCPStore:
 
 
 def leave() -> bool:
-    """The regular end: nobody is missed afterwards. Says whether this rank is the one to speak of the results."""
+    """The regular end: nobody is missed afterwards. Says whether this rank is the one to speak of
+    the results.
+    """
     if not dist.is_initialized():
         return True
     first = dist.get_rank() == 0
@@ -105,14 +109,18 @@ def leave() -> bool:
 
 
 def abandon() -> None:
-    """After an error, which has been said: end the watch, so that Python can end; the others will notice."""
+    """After an error, which has been said: end the watch, so that Python can end; the others will
+    notice.
+    """
     if "watch" in _connection:
         _connection["done"].set()
         _connection["watch"].join()
 
 
 def _watch(store, rank: int, size: int, done: threading.Event) -> None:
-    """Show signs of life and look for those of the others; who shows none for PATIENCE seconds is named: we stop."""
+    """Show signs of life and look for those of the others; who shows none for PATIENCE seconds is
+    named: we stop.
+    """
     counts, seen = [0] * size, [time.monotonic()] * size
     while True:
         lost, reason = None, f"gave no sign of life for {PATIENCE:.0f} seconds"

@@ -34,9 +34,7 @@ READINGS = (
     Reading("λ₀ for each peer", "cifar10-cnn-per-peer", "per-peer"),
     Reading("augmented", "augmentation", catalogue.AUGMENTED),
     Reading("augmented, rate 0.1", "cifar10-cnn-augmented", catalogue.PRINTED_RATE),
-    Reading(
-        "augmented, rate 0.1, λ₀ for each peer", "cifar10-cnn-augmented", f"{catalogue.PRINTED_RATE}-per-peer"
-    ),
+    Reading("augmented, rate 0.1, λ₀ for each peer", "cifar10-cnn-augmented", f"{catalogue.PRINTED_RATE}-per-peer"),
     Reading("augmented, rate 0.1, decays at 50 and 75", "printed-numbers", catalogue.LATE),
     Reading("augmented, rate 0.1, decays at 50 and 75, T = 10", "printed-numbers", catalogue.LATE_T),
 )
