@@ -5,11 +5,11 @@
     result = cycle.run(parties, test=(test_inputs, test_labels))
     result.report()                     # against the same parties alone
 
-Reading order: metrics, reputation, sharing, distillation, partition, gossip, theory (rules: pure
-functions); options, samples, party, state, rules (what a method works with); private, gossip_sgd,
-server (the methods, one generator each), methods (their table); answers, ranks, watch, fhe (how
-messages travel); store, files (on disk); play, front (the door). Everything is imported when it is
-first named.
+Reading order: metrics, reputation, sharing, distillation, partition, gossip, theory, defence
+(rules: pure functions); options, samples, heard, party, state, rules (what a method works with);
+private, gossip_sgd, server (the methods, one generator each), methods (their table); answers,
+ranks, watch, fhe (how messages travel); store, files (on disk); play, collapse, front (the door).
+Everything is imported when it is first named.
 """
 
 import importlib
@@ -23,7 +23,7 @@ _DOOR = {
     "Rules": "rules",
     "Round": "state",
     "Result": "front",
-    "Collapse": "front",
+    "Collapse": "collapse",
     "run": "front",
     "load": "front",
     "rounds": "play",

@@ -7,7 +7,6 @@ import hashlib
 import json
 import logging
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from cycle import metrics, store
+from cycle import collapse, metrics, store
 from cycle.checks import check_flag
 from cycle.files import write_atomically
 from cycle.options import Options
@@ -28,12 +27,6 @@ from cycle.samples import samples
 from cycle.state import Round, State
 
 log = logging.getLogger("cycle")
-
-EXPLODED = 2.0  # an own loss this many times that of guessing means that training has collapsed
-
-
-class Collapse(UserWarning):
-    """Collaboration harms a party more than it can help."""
 
 
 @dataclass
@@ -179,7 +172,7 @@ def run(
     with tqdm(total=options.epochs, initial=state.epoch, desc=name, disable=not progress) as bar:
         for done in play(state, method, options, given):
             result.history.append(_row(done, test))
-            _warn(state, result.history)
+            collapse.warn(state, result.history)
             if done.reputation is not None:
                 result.reputation = done.reputation
             if callback:
@@ -214,32 +207,6 @@ def _row(done: Round, test) -> dict:
         "accuracy": accuracies,
         "refused": refused,
     }
-
-
-def _warn(state: State, history: list[dict]) -> None:
-    """By name, once: an own loss that explodes, an accuracy below half of what it was alone."""
-    guessing, row = float(np.log(max(2, state.classes))), history[-1]
-    told, row["collapsed"] = {name for one in history[:-1] for name in one["collapsed"]}, []
-    alone = next((one["accuracy"] for one in reversed(history) if one["round"] < 0), None)
-    for position, party in enumerate(state.participants):
-        loss, said = row["losses"][position][0], None
-        if not np.isfinite(loss) or loss > EXPLODED * guessing:
-            said = f"its own loss is {loss:.1f}, that of guessing {guessing:.1f}"
-        elif (
-            row["round"] >= 0
-            and alone
-            and row["accuracy"]
-            and row["accuracy"][position] < alone[position] / 2
-        ):
-            now = row["accuracy"][position]
-            said = f"its accuracy fell from {alone[position]:.0f} % alone to {now:.0f} %"
-        if said:
-            row["collapsed"].append(str(party))
-        if said and str(party) not in told:
-            advice = "try a tenth of lambda_0, or a smaller lr (see `cycle.run`)"
-            warnings.warn(
-                f"round {row['round']}: {party} collapses: {said}; {advice}", Collapse, stacklevel=3
-            )
 
 
 def _twin(party: Party, weights: dict) -> Party:

@@ -3,14 +3,14 @@ device.
 """
 
 import logging
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from cycle import distillation, metrics, reputation
+from cycle.heard import Answers, Heard, logits_of
 from cycle.options import Options
 from cycle.samples import samples
 from cycle.streams import SCORE, TRAIN, stream
@@ -21,7 +21,6 @@ log = logging.getLogger("cycle")
 GRAPH_NUMBERS = (
     3 * 2**19
 )  # inputs in one pass with a graph: 512 images of CIFAR, 13 of Fed-ISIC2019
-Answers = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (inputs, rows) -> logits
 
 
 class Party:
@@ -134,39 +133,6 @@ def answer(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
     return model(inputs)
 
 
-@dataclass
-class Heard:
-    """What a party hears in a round: its peers' answers and how far each counts."""
-
-    answers: Sequence[Answers]
-    weights: torch.Tensor  # lambda_0 * lambda_(n,k) of each peer, float64
-    bound: float | None = None  # centred logits are clipped to it
-    count: Callable | None = (
-        None  # (centred logits [peer, sample, class], labels) -> [peer, sample]; None: all ones
-    )
-    usable: list[torch.Tensor] = field(
-        default_factory=list
-    )  # a minibatch an entry: whose answers could be used
-
-    def loss(self, logits, inputs, rows, labels, temperature) -> torch.Tensor:
-        """sum_k weight_k KL(student || peer_k), all peers stacked and weighed at once."""
-        received = torch.stack([_logits(heard(inputs, rows), logits) for heard in self.answers])
-        if self.count or self.bound:
-            received = received - received.mean(dim=2, keepdim=True)
-            received = received.clamp(-self.bound, self.bound) if self.bound else received
-        counts = self.count(received, labels) if self.count else None
-        target, weight, usable = distillation.target(received, self.weights, counts, temperature)
-        self.usable.append(usable)
-        return distillation.weighted_kl(logits, target, weight, temperature)
-
-
-def _logits(received, like: torch.Tensor) -> torch.Tensor:
-    """What arrived, if it is logits for this batch; else nothing that counts."""
-    if torch.is_tensor(received) and received.shape == like.shape and received.dtype == like.dtype:
-        return received
-    return torch.full_like(like, torch.nan, requires_grad=False)
-
-
 def learn(
     party: Party, epoch: int, options: Options, heard: Heard | None = None, part=None
 ) -> torch.Tensor:
@@ -232,7 +198,7 @@ def gradients(party: Party, epoch: int, options: Options, answers: dict[int, Ans
             party.loss(_tempered(logits, options.own_temperature), party.labels[part])
         )
         for k, heard in answers.items():
-            received = _logits(heard(inputs, part), logits).clone()
+            received = logits_of(heard(inputs, part), logits).clone()
             others[k] = others[k] + gradient(distillation.kl(logits, received, options.temperature))
     for name, found in {
         str(party): own,

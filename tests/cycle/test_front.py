@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import cycle
 from cycle import store
-from cycle.front import Collapse
+from cycle.collapse import Collapse
 from cycle.weights import vector
 
 FEW = cycle.Options(local_epochs=2, rounds=3, batch_size=16, lr=0.05, period=2, lambda_0=5.0)

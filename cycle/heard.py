@@ -1,0 +1,39 @@
+"""What a party hears in a round, as one loss: all peers stacked and weighed at once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from cycle import distillation
+
+Answers = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (inputs, rows) -> logits
+
+
+@dataclass
+class Heard:
+    """What a party hears in a round: its peers' answers and how far each counts."""
+
+    answers: Sequence[Answers]
+    weights: torch.Tensor  # lambda_0 * lambda_(n,k) of each peer, float64
+    bound: float | None = None  # centred logits are clipped to it
+    count: Callable | None = None  # the rule `count` of cycle.rules; None: all answers count alike
+    usable: list[torch.Tensor] = field(default_factory=list)  # by minibatch: whose could be used
+
+    def loss(self, logits, inputs, rows, labels, temperature) -> torch.Tensor:
+        """sum_k weight_k KL(student || peer_k), all peers stacked and weighed at once."""
+        received = torch.stack([logits_of(heard(inputs, rows), logits) for heard in self.answers])
+        if self.count or self.bound:
+            received = received - received.mean(dim=2, keepdim=True)
+            received = received.clamp(-self.bound, self.bound) if self.bound else received
+        counts = self.count(received, labels) if self.count else None
+        target, weight, usable = distillation.target(received, self.weights, counts, temperature)
+        self.usable.append(usable)
+        return distillation.weighted_kl(logits, target, weight, temperature)
+
+
+def logits_of(received, like: torch.Tensor) -> torch.Tensor:
+    """What arrived, if it is logits for this batch; else nothing that counts."""
+    if torch.is_tensor(received) and received.shape == like.shape and received.dtype == like.dtype:
+        return received
+    return torch.full_like(like, torch.nan, requires_grad=False)
