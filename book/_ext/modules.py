@@ -1,4 +1,4 @@
-"""The API reference: a page for each module, written when the build begins; `modules` lists them with a line each."""
+"""The API reference: a page for each module of `cycle`, written when the build begins; `modules` lists them."""
 
 import ast
 from pathlib import Path
@@ -9,7 +9,6 @@ from sphinx.util.docutils import SphinxDirective
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "book" / "appendix" / "api"
-PACKAGES = ("cycle", "reproduction")
 PAGE = """# `{module}`
 
 ## {purpose}
@@ -23,22 +22,21 @@ PAGE = """# `{module}`
 """
 
 
-def modules() -> dict[str, str]:
-    """Every module that can be imported, with the first line of its docstring, which must have one."""
+def modules(package: str) -> dict[str, str]:
+    """Every module of it that can be imported, with the first line of its docstring."""
     found = {}
-    for package in PACKAGES:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            parts = path.relative_to(ROOT).with_suffix("").parts
-            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            if parts[-1] != "__main__" and (text := ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))):
-                found[name] = text.splitlines()[0].rstrip(".:")
+    for path in sorted((ROOT / package).rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        if parts[-1] != "__main__" and (text := ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))):
+            found[name] = text.splitlines()[0].rstrip(".:")
     return found
 
 
 def write() -> None:
-    """A page for each module; none for one that is gone. Files that would not change stay as they are."""
+    """A page for each module of `cycle`; none for one that is gone. What would not change stays as it is."""
     PAGES.mkdir(exist_ok=True)
-    pages = {f"{name}.md": PAGE.format(module=name, purpose=purpose) for name, purpose in modules().items()}
+    pages = {f"{name}.md": PAGE.format(module=name, purpose=purpose) for name, purpose in modules("cycle").items()}
     for path in PAGES.glob("*.md"):
         if path.name not in pages:
             path.unlink()
@@ -56,10 +54,9 @@ class Modules(SphinxDirective):
     def run(self):
         package = self.arguments[0]
         lines = ["| module | what it holds |", "|---|---|"]
-        for name, purpose in modules().items():
-            if name.split(".")[0] == package:
-                text = purpose.replace("|", "\\|")
-                lines.append(f"| [`{name}`](/book/appendix/api/{name}.md) | {text} |")
+        for name, purpose in modules(package).items():
+            shown = f"[`{name}`](/book/appendix/api/{name}.md)" if package == "cycle" else f"`{name}`"
+            lines.append(f"| {shown} | {purpose.replace('|', chr(92) + '|')} |")
         container = nodes.container()
         self.state.nested_parse(StringList(lines, self.env.docname), self.content_offset, container)
         return [container]

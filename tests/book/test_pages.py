@@ -15,10 +15,10 @@ import modules  # noqa: E402
 
 
 def test_every_module_has_a_page_that_says_what_it_holds():
-    found = modules.modules()
-    paths = [path for name in modules.PACKAGES for path in (ROOT / name).rglob("*.py")]
-    assert len(found) == sum(path.name != "__main__.py" for path in paths) > 30  # all have a docstring
-    assert found["cycle.metrics"].startswith("How much collaboration gave each participant")
+    for package in ("cycle", "reproduction"):
+        paths = [path for path in (ROOT / package).rglob("*.py") if path.name != "__main__.py"]
+        assert len(modules.modules(package)) == len(paths) > 30  # all have a docstring
+    assert modules.modules("cycle")["cycle.metrics"].startswith("How much collaboration gave each participant")
 
 
 def test_docstrings_are_plain_text_with_code():
