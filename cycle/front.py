@@ -37,20 +37,17 @@ class Result:
     method: str
     options: Options
     seed: int
-    history: list[dict] = field(
-        default_factory=list
-    )  # one row a round: losses, accuracies, who was refused
+    # one row a round: losses, accuracies, who was refused
+    history: list[dict] = field(default_factory=list)
     reputation: np.ndarray | None = None  # [scorer, scored], last calibration
     shares: np.ndarray | None = None  # messages by [sender, receiver]
     messages: int = 0
     bytes: int = 0
-    starts: list[dict] = field(
-        default_factory=list, repr=False
-    )  # the weights before the first epoch
+    # the weights before the first epoch
+    starts: list[dict] = field(default_factory=list, repr=False)
     test: tuple | None = field(default=None, repr=False)
-    alone: list[float] | None = (
-        None  # accuracies of the same parties alone, once `report` has trained them
-    )
+    # accuracies of the same parties alone, once `report` has trained them
+    alone: list[float] | None = None
 
     @property
     def accuracy(self) -> list[float] | None:

@@ -14,9 +14,8 @@ class Method:
     """A generator, and how it begins."""
 
     generator: Callable  # (state, options, rules) -> iterator of Round
-    local_start: bool = (
-        False  # begins with `local_epochs` epochs alone, shared with standalone bit for bit
-    )
+    # begins with `local_epochs` epochs alone, shared with standalone bit for bit
+    local_start: bool = False
     common_start: bool = False  # all participants begin from the same weights
     answers: bool = False  # exchanges answers: can be encrypted, and takes rules
 

@@ -29,55 +29,44 @@ class Options:
     lr: Positive = 0.1  # on one clock over local epochs and rounds ...
     lr_decay: Positive = 0.1  # ... multiplied by this ...
     lr_every: Number = 25  # ... every so many epochs
-    decay_from: Literal["start", "rounds"] = (
-        "start"  # when that clock begins; until then the rate is full
-    )
+    # when that clock begins; until then the rate is full
+    decay_from: Literal["start", "rounds"] = "start"
     warmup: Count = 0  # epochs of that clock over which the rate rises to lr
     clip_norm: Positive | None = None  # longer gradients are shortened to this length
-    common_start: bool = (
-        False  # everybody begins from the same weights, also where nothing is averaged
-    )
+    # everybody begins from the same weights, also where nothing is averaged
+    common_start: bool = False
     momentum: BelowOne = 0.9  # Nesterov
     weight_decay: NotNegative = 5e-4
     augment: bool = False  # asks `prepare` of a party for augmented inputs while it trains
     temperature: Positive = 5.0  # T of the distillation loss
-    own_temperature: Positive = (
-        1.0  # of the cross-entropy; section 3 of the paper has the same T there
-    )
+    # of the cross-entropy; section 3 of the paper has the same T there
+    own_temperature: Positive = 1.0
     lambda_0: NotNegative = 50.0  # weight of distillation against cross-entropy
-    normalisation: Literal["mean", "per_peer"] = (
-        "mean"  # lambda_0 / (N - 1), or Algorithm 2 to the letter
-    )
+    # lambda_0 / (N - 1), or Algorithm 2 to the letter
+    normalisation: Literal["mean", "per_peer"] = "mean"
     alpha: BelowOne = 0.5  # momentum of the reputation
     tau_opt: Finite = 0.25
     tau_max: Finite = 0.75
     period: Number = 5  # R: everybody answers everybody, and is scored, every R rounds
     score_samples: Number = 512  # own training samples on which both gradients are taken
     epochs_per_round: Number = 1  # methods with a server: local epochs between two uploads
-    bound: Positive | None = (
-        None  # centred logits that arrive are clipped to it; None: the paper's, no bound
-    )
-    privacy: Literal["plain", "fhe"] = (
-        "plain"  # how answers travel: in clear, or encrypted (small networks)
-    )
-    topology: str = (
-        "complete"  # gossip: complete, ring, exponential, exponential-undirected or graph6:...
-    )
+    # centred logits that arrive are clipped to it; None: the paper's, no bound
+    bound: Positive | None = None
+    # how answers travel: in clear, or encrypted (small networks)
+    privacy: Literal["plain", "fhe"] = "plain"
+    # gossip: complete, ring, exponential, exponential-undirected or graph6:...
+    topology: str = "complete"
     beta: NotNegative = 15.0  # sharpness of the softmax over alignments
     local_steps: Count = 0  # minibatches between two mixings; 0: the whole epoch
-    link_rule: Literal["weight", "relative"] = (
-        "weight"  # i sends to j with probability w_ij, or w_ij / max_j w_ij
-    )
-    alignment: Literal["gradients", "updates"] = (
-        "gradients"  # what is compared; updates: the local steps just made
-    )
-    self_loops: bool = (
-        False  # the softmax over alignments runs over oneself too, who is perfectly aligned
-    )
+    # i sends to j with probability w_ij, or w_ij / max_j w_ij
+    link_rule: Literal["weight", "relative"] = "weight"
+    # what is compared; updates: the local steps just made
+    alignment: Literal["gradients", "updates"] = "gradients"
+    # the softmax over alignments runs over oneself too, who is perfectly aligned
+    self_loops: bool = False
     mix_buffers: bool = True  # BatchNorm's running means and variances are averaged too
-    participation: Annotated[float, Field(gt=0, le=1)] = (
-        1.0  # fraction of the participants drawn for each round
-    )
+    # fraction of the participants drawn for each round
+    participation: Annotated[float, Field(gt=0, le=1)] = 1.0
 
     def __post_init__(self):
         for field in fields(self):

@@ -15,18 +15,14 @@ def as_found(scores, scorer, round_index, rng):
 class Rules:
     """Four rules, each row-wise, and how answers travel."""
 
-    score: Callable | None = (
-        None  # (own_gradient, peer_gradient) -> fresh score in [0, 1]; None: the paper's
-    )
-    weigh: Callable = (
-        as_found  # (scores, scorer, round_index, rng) -> what is used of this row of the reputation
-    )
-    share: Callable = (
-        sharing.draw_shares
-    )  # (reputation, round_index, period, rng) -> bool [sender, receiver]
-    count: Callable | None = (
-        None  # (centred logits, labels) -> [peer, sample], how far each counts; None: all ones
-    )
+    # (own_gradient, peer_gradient) -> fresh score in [0, 1]; None: the paper's
+    score: Callable | None = None
+    # (scores, scorer, round_index, rng) -> what is used of this row of the reputation
+    weigh: Callable = as_found
+    # (reputation, round_index, period, rng) -> bool [sender, receiver]
+    share: Callable = sharing.draw_shares
+    # (centred logits, labels) -> [peer, sample], how far each counts; None: all ones
+    count: Callable | None = None
     channel: Callable = answers.channel  # (state, options) -> Answers
 
     def __post_init__(self):

@@ -28,12 +28,10 @@ class Round:
     reputation: np.ndarray | None = None  # [scorer, scored]; gossip: the mixing matrix
     shares: np.ndarray | None = None  # [sender, receiver]
     scored: bool = False  # whether the reputation was recalibrated in this round
-    models: dict[str, list[nn.Module]] | None = (
-        None  # to be tested, by evaluation point; the first point counts
-    )
-    refused: dict[tuple[int, int], str] = field(
-        default_factory=dict
-    )  # (sender, receiver): what was wrong
+    # to be tested, by evaluation point; the first point counts
+    models: dict[str, list[nn.Module]] | None = None
+    # (sender, receiver): what was wrong
+    refused: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self):
         self.models = self.models or {"own": [party.model for party in self.participants]}
@@ -57,9 +55,8 @@ class State:
     epoch: int = 0
     reputation: np.ndarray | None = None  # [scorer, scored]
     mixing: np.ndarray | None = None  # gossip: [receiver, sender]
-    memory: dict = field(
-        default_factory=dict
-    )  # what one method alone carries: tensors, numbers, text
+    # what one method alone carries: tensors, numbers, text
+    memory: dict = field(default_factory=dict)
 
     @property
     def n(self) -> int:
