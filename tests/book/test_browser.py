@@ -25,10 +25,8 @@ NOT_YET = [
     "book/mean-estimation",
     "book/encryption",
     "book/privacy",
-    "book/scale",
     "book/baselines",
     "book/free-riders",
-    "book/sensitivity",
     "book/fed-isic",
 ]
 
