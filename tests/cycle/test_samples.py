@@ -95,7 +95,7 @@ def test_nothing_is_copied_that_need_not_be():
 @pytest.mark.parametrize(
     "data, said",
     [
-        (None, "data must be .inputs, labels., a Dataset or a DataLoader with samples, got NoneType"),
+        (None, "data must be .inputs, labels., a Dataset or a DataLoader, got NoneType"),
         (7, "data must be"),
         ([], "data must be .* got list"),
         ((ROWS, LABELS[:5]), "data must hold one label for each input, at least one, got torch.float32 .6, 4. and"),

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 from cycle.weights import vector
-from reproduction import controls, settings
+from reproduction import attacks, controls, settings
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_a_run_without_control_keeps_the_papers_rules(small_run, tmp_path):
 def test_what_a_liar_says_is_what_is_learned_from(small_run, begun, collaborating):
     """P2 calls everything the first class; P1 hears nobody else and takes one step, by hand."""
     one_step = {"local_epochs": 0, "rounds": 1, "batch_size": 1000, "momentum": 0.0, "weight_decay": 0.0}
-    run = replace(small_run("vpdl", n=2, lambda_0=8.0, **one_step), lies={1: controls.constant})
+    run = replace(small_run("vpdl", n=2, lambda_0=8.0, **one_step), lies={1: attacks.constant})
     one = begun(run).participants[0]
     logits = one.model(one.prepare(one.inputs, False))
     told = torch.zeros(10)
