@@ -7,6 +7,7 @@ import ast
 import functools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,43 @@ import record  # noqa: E402 (the script beside the chapters)
 CYCLE_LINES = 3900
 HEAVY = ("pandas", "matplotlib", "IPython", "sklearn", "yaml", "torchvision", "PIL", "ipywidgets", "tenseal")
 HANDS_OVER = "cycle.__main__"  # to the command line of the reproduction
+# A module without a test file of its own: why, naming the test files that do it instead.
+TESTED_ELSEWHERE = {
+    "cycle.__main__": "hands over to the command line: test_command_line.py",
+    "cycle.streams": "that numbers depend on the seed alone: test_private.py, test_ranks.py",
+    "cycle.weights": "against sums by hand: test_gossip_sgd.py, test_server.py",
+    "cycle.state": "saving and restoring whole runs: test_execute.py, test_store.py",
+    "cycle.play": "the generator under the front door: test_front.py, test_methods.py",
+    "cycle.fhe.errors": "each error where it is raised: test_fhe_message.py, test_fhe_keys.py",
+    "cycle.fhe.evaluator": "with the owner, against plain arithmetic: test_fhe_crypto.py",
+    "cycle.fhe.meter": "with the channel: test_fhe_channel.py",
+    "cycle.fhe.owner": "with the evaluator: test_fhe_crypto.py, test_fhe_flood.py",
+    "cycle.fhe.params": "with the owner: test_fhe_crypto.py",
+    "cycle.fhe.wire": "bytes that were forged: test_fhe_message.py, test_fhe_crypto.py",
+    "reproduction.bench.accepted": "the calls that it accepts: test_bench_calls.py",
+    "reproduction.bench.accepted_door": "the calls that it accepts: test_bench_calls.py",
+    "reproduction.bench.arguments": "what the calls are made of: test_bench_calls.py",
+    "reproduction.bench.attacks_fhe": "a few of its messages: test_bench_fhe.py",
+    "reproduction.bench.recording": "a clock and a file: test_bench_round.py",
+    "reproduction.catalogue": "names, runs, and what each profile makes of them: test_overview.py, test_records.py",
+    "reproduction.cli": "as a person uses it: test_command_line.py",
+    "reproduction.outcome": "what run and table end with: test_command_line.py",
+    "reproduction.settings": "splits, parties and paths: test_records.py, test_execute.py",
+    "reproduction.vision": "imported before every test: test_models.py",
+    "reproduction.data.lesions": "the pictures of the stand-in: test_fedisic.py",
+    "reproduction.draw.diagrams": "pictures without data, seen in the built book: test_browser.py",
+    "reproduction.draw.tables": "against records made for it: test_figures.py, test_records.py",
+    "reproduction.judge.claim": "verdicts from cases: test_claims.py",
+    "reproduction.paper.measures": "through what it is printed in: test_audit.py",
+    **{
+        f"reproduction.draw.{name}": "a part of what chapters are made with: test_page.py"
+        for name in ("explore", "lead", "listing", "origin", "picture", "prose", "rule", "still", "style")
+    },
+    **{
+        f"reproduction.judge.claims.{name}": "on records made for it: test_claims.py, test_chapters.py"
+        for name in ("augmentation", "cifar", "fed_isic", "free_riders", "sensitivity")
+    },
+}
 
 
 @functools.cache
@@ -86,6 +124,30 @@ def test_the_house_stays_small(package, most):
     total = sum(lengths.values())
     longest = ", ".join(sorted(lengths, key=lengths.get, reverse=True)[:5])
     assert total <= most, f"{package} has {total} lines, at most {most} are allowed; its longest files: {longest}"
+
+
+def test_every_module_has_a_test_file_or_a_reason():
+    tests = {path.stem.removeprefix("test_"): path for path in (ROOT / "tests").rglob("test_*.py")}
+    every = modules("cycle") | modules("reproduction")
+    wrong = [
+        f"{name} is in TESTED_ELSEWHERE but is no module: remove it there" for name in TESTED_ELSEWHERE.keys() - every
+    ]
+    for name, path in every.items():
+        words = name.split(".")
+        own = words[-1] in tests or "_".join(words[-2:]) in tests or path.stem == "__init__"
+        reason = TESTED_ELSEWHERE.get(name)
+        if own and reason:
+            wrong.append(f"{name} has a test file: remove it from TESTED_ELSEWHERE")
+        elif not own and not reason:
+            folder = "/".join(["tests", *words[:-1]])
+            wrong.append(f"{name}: write {folder}/test_{words[-1]}.py, or say in TESTED_ELSEWHERE which tests do it")
+        elif reason:
+            named = re.findall(r"test_(\w+)\.py", reason)
+            gone = [f"test_{test}.py" for test in named if test not in tests]
+            wrong += [f"{name}: TESTED_ELSEWHERE must name test files that exist, got {reason!r}"] * (
+                bool(gone) or not named
+            )
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
