@@ -80,8 +80,34 @@ def test_only_what_is_missing_is_installed_with_its_pin(monkeypatch, capsys):
     assert re.search(r"needs: \d+ seconds, \d\.\d GB memory, no GPU", capsys.readouterr().out)
 
 
+def in_an_empty_folder(cell, empty, tmp_path):
+    """As on Colab: `cycle` is not installed, only the notebook was opened."""
+    hide = (
+        "import sys, importlib.abc\nsys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
+    )
+    hide += f"sys.path = [p for p in sys.path if p not in ('', {str(ROOT)!r})]\n"
+    script = tmp_path / "cell.ipy"
+    script.write_text(hide + cell)
+    return subprocess.run(
+        [sys.executable, "-m", "IPython", "--quick", "--no-banner", "--colors=NoColor", str(script)],
+        cwd=empty,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_book_that_cannot_be_fetched_is_told(tmp_path):
+    cell = first_cell(ROOT / "book" / "fairness.md").replace(ADDRESS, (tmp_path / "nowhere").as_uri())
+    (tmp_path / "content").mkdir()
+    finished = in_an_empty_folder(cell, tmp_path / "content", tmp_path)
+    said = finished.stdout + finished.stderr
+    assert "AssertionError: the book could not be fetched (git says why)" in said
+    assert "does not exist" in said and "prepare.py" not in said.split("AssertionError: ")[1]
+
+
 def test_a_notebook_opened_alone_fetches_the_book(tmp_path):
-    """As on Colab: an empty directory, `cycle` not installed; the clone comes from a repository on this disk."""
+    """The clone comes from a repository on this disk."""
     source = tmp_path / "source"
     (source / "book").mkdir(parents=True)
     for name in ("requirements.txt", "book/prepare.py", "book/fairness.ipynb"):
@@ -93,19 +119,7 @@ def test_a_notebook_opened_alone_fetches_the_book(tmp_path):
     empty = tmp_path / "content"
     empty.mkdir()
     cell = first_cell(ROOT / "book" / "fairness.md").replace(ADDRESS, source.as_uri())
-    hide = (
-        "import sys, importlib.abc\nsys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
-    )
-    hide += f"sys.path = [p for p in sys.path if p not in ('', {str(ROOT)!r})]\n"
     check = "\nimport cycle, cycle.metrics\nprint('FROM', cycle.__file__)\n"
-    script = tmp_path / "cell.ipy"
-    script.write_text(hide + cell + check)
-    finished = subprocess.run(
-        [sys.executable, "-m", "IPython", "--quick", "--no-banner", "--colors=NoColor", str(script)],
-        cwd=empty,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
-        capture_output=True,
-        text=True,
-    )
+    finished = in_an_empty_folder(cell + check, empty, tmp_path)
     assert f"FROM {empty / 'cycle-book' / 'cycle'}" in finished.stdout, finished.stdout + finished.stderr
     assert "needs: " in finished.stdout
