@@ -25,7 +25,6 @@ NOT_YET = [
     "book/mean-estimation",
     "book/encryption",
     "book/privacy",
-    "book/baselines",
     "book/free-riders",
     "book/fed-isic",
 ]
