@@ -26,7 +26,6 @@ NOT_YET = [
     "book/encryption",
     "book/privacy",
     "book/free-riders",
-    "book/fed-isic",
 ]
 
 pytestmark = pytest.mark.skipif(
