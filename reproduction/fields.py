@@ -10,7 +10,7 @@ Count = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-ABSENT = None  # a field may be missing where a record is older than it; where it stands, it may not be null
+ABSENT = None  # a field that may be missing, in a record older than it; where it stands, it may not be null
 
 
 class Part(BaseModel):
@@ -52,39 +52,39 @@ class Record(Part):
     accuracy: Annotated[list[Percent], Field(min_length=2)]
     standalone: list[Percent] | None
     options: dict[str, Any]  # compared with those of the run, one by one, by whoever reads it for a run
-    experiment: str = ABSENT
-    profile: str = ABSENT
-    dataset: str = ABSENT
-    model: str = ABSENT
+    experiment: str
+    profile: str
+    dataset: str
+    model: str
     width: int | None = ABSENT
-    method: str = ABSENT
-    variant: str = ABSENT
-    split: str = ABSENT
-    n: Annotated[int, Field(ge=2)] = ABSENT
-    seed: Count = ABSENT
-    rounds: Annotated[int, Field(ge=1)] = ABSENT
-    epochs: Annotated[int, Field(ge=1)] = ABSENT
-    images: Annotated[int, Field(ge=1)] = ABSENT
-    sizes: list[Annotated[int, Field(ge=1)]] = ABSENT
-    messages: Messages = ABSENT
+    method: str
+    variant: str
+    split: str
+    n: Annotated[int, Field(ge=2)]
+    seed: Count
+    rounds: Annotated[int, Field(ge=1)]
+    epochs: Annotated[int, Field(ge=1)]
+    images: Annotated[int, Field(ge=1)]
+    sizes: list[Annotated[int, Field(ge=1)]]
+    messages: Messages
     bytes: Count = ABSENT
     shares: list[list[Count]] = ABSENT  # one row more where there is a server
-    reputation: list[Scored] = ABSENT
-    curve: list[Tested] = ABSENT
+    reputation: list[Scored]
+    curve: list[Tested]
     losses: list[Losses] = ABSENT
-    seconds: Annotated[Number, Field(ge=0)] = ABSENT
+    seconds: Annotated[Number, Field(ge=0)]
     data_hash: str = ABSENT
     provenance: Origin = ABSENT
 
     @model_validator(mode="after")
     def one_value_a_participant(self):
-        n = self.n or len(self.accuracy)
+        n = self.n
         rows = {"accuracy": self.accuracy, "standalone": self.standalone, "sizes": self.sizes}
-        for point in self.curve or ():
+        for point in self.curve:
             rows |= {f"curve of round {point.round}": point.accuracy}
             rows |= {f"curve of round {point.round}, {name}": values for name, values in point.points.items()}
         rows |= {f"losses of round {point.round}": point.losses for point in self.losses or ()}
-        for point in self.reputation or ():
+        for point in self.reputation:
             name = f"reputation of round {point.round}"
             rows |= {name: point.matrix} | {f"{name}, row {k}": row for k, row in enumerate(point.matrix)}
         for name, values in rows.items():
@@ -94,7 +94,7 @@ class Record(Part):
 
     @model_validator(mode="after")
     def the_curve_ends_with_the_accuracy(self):
-        rounds = [point.round for point in self.curve or ()]
+        rounds = [point.round for point in self.curve]
         if rounds != sorted(set(rounds)):
             raise ValueError(f"curve must go from round to round, got {rounds}")
         if rounds and self.curve[-1].accuracy != self.accuracy:
@@ -105,11 +105,11 @@ class Record(Part):
     def what_was_sent_adds_up(self):
         if self.shares is not None:
             size, sent = len(self.shares), sum(map(sum, self.shares))
-            if size - (self.n or len(self.accuracy)) not in (0, 1) or any(len(row) != size for row in self.shares):
+            if size - self.n not in (0, 1) or any(len(row) != size for row in self.shares):
                 raise ValueError("shares must be a square of all participants, and of the server if there is one")
-            if self.messages and self.messages.sent != sent:
+            if self.messages.sent != sent:
                 raise ValueError(f"messages says that {self.messages.sent} were sent, shares add up to {sent}")
-        if self.messages and self.messages.sent > self.messages.possible:
+        if self.messages.sent > self.messages.possible:
             raise ValueError(f"messages says {self.messages.sent} were sent of {self.messages.possible}")
         return self
 

@@ -256,11 +256,10 @@ def test_importing_the_package_is_enough_and_results_may_lie_elsewhere(tmp_path)
         cycle.nothing  # noqa: B018
 
 
-def test_a_changed_clone_shows_in_the_table(tmp_path):
+def test_a_changed_clone_shows_in_the_table(tmp_path, record_of):
     run = next(catalogue.runs_of("cifar10-cnn", "laptop", methods=("standalone",)))
     path = tmp_path / run.path
     path.parent.mkdir(parents=True)
     origin = {"commit": 40 * "a" + "-dirty", "command": "", "hardware": "", "date": "2026-01-01"}
-    record = {"seed": 0, "accuracy": [1.0] * 5, "standalone": [1.0] * 5, "options": {}, "provenance": origin}
-    path.write_text(json.dumps(record))
+    path.write_text(json.dumps(record_of(run, [1.0] * run.n, provenance=origin)))
     assert "commit aaaaaaaa-dirty;" in tables.provenance_line("cifar10-cnn", "laptop", tmp_path)
