@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduction.catalogue import EXPERIMENTS, FLIP_RATES, PRINTED_RATE
+from reproduction.catalogue import EXPERIMENTS
+from reproduction.experiments.shared import FLIP_RATES, PRINTED_RATE
 from reproduction.settings import split_slug
 
 DATA = Path(__file__).parent

@@ -1,6 +1,6 @@
 """The main sentences about CYCle and VPDL once more, both trained in a way that the paper does not print or name."""
 
-from reproduction.catalogue import AUGMENTED, PRINTED_RATE
+from reproduction.experiments.shared import AUGMENTED, PRINTED_RATE
 from reproduction.judge.claim import Claim
 from reproduction.judge.claims.cifar import POSITIVE, first_stays
 from reproduction.judge.trials import compare, each, everybody_gains, fairer, first_loses, more, saves_a_third_to_a_half
