@@ -34,9 +34,27 @@ class Channel(Protocol):
 
 def channel(state: State, options: Options) -> Channel:
     """The one that the options ask for."""
+    check_peers(state)
     if options.privacy == "fhe":
         return Encrypted(state, options)
     return BetweenRanks(state, options) if state.ranks.size > 1 else Here(state)
+
+
+@torch.no_grad()
+def check_peers(state: State) -> None:
+    """Whether everybody's model takes everybody's inputs: one of each kind is tried."""
+    kinds = {}
+    for asker in state.everyone:
+        inputs = asker.prepare(asker.inputs[:1].to(state.device, copy=True), False)
+        kinds.setdefault((inputs.shape, inputs.dtype), (asker, inputs))
+    for peer in state.participants:
+        for asker, inputs in kinds.values():
+            try:
+                peer.model.eval()(inputs)
+            except Exception as error:
+                raise ValueError(
+                    f"parties: the model of {peer} cannot take the inputs of {asker} ({error})"
+                ) from error
 
 
 def in_clear(state: State) -> np.ndarray:
@@ -147,21 +165,21 @@ class BetweenRanks:
 
     def _round(self, shares, epoch, purpose):
         """Questions go out, answers come back: all of them before anybody learns."""
-        state, augmented = self.state, purpose == TRAIN and self.options.augment
+        state = self.state
         asked = {p.index: question(p, purpose, epoch, self.options) for p in state.participants}
         count = [
             min(size, self.options.score_samples) if purpose == SCORE else size
             for size in state.sizes
         ]
-        prepared = {n: content.shape[1:] for n, (_, content) in asked.items()} if augmented else {}
-        shape = next(iter(prepared.values()), ())
+        content = next(iter(asked.values()))[1]
+        shape, dtype = content.shape[1:], content.dtype
         questions = state.ranks.exchange(
             {
                 (n, int(k)): content
                 for n, (_, content) in asked.items()
                 for k in shares[:, n].nonzero()[0]
             },
-            lambda n, k: ((count[n], *shape), torch.float32 if augmented else torch.int64),
+            lambda n, k: ((count[n], *shape), dtype),
             state.device,
         )
         answers = state.ranks.exchange(
@@ -178,15 +196,14 @@ class BetweenRanks:
 
     def _answer(self, k, n, purpose, content):
         """Batch by batch as n will use them; rows that n does not have are answered with zeros."""
-        party = self.state.everyone[k]
-        model, own = party.model.eval(), self.samples.get((n, k))
-        scored = at_once(self.state.everyone[n].inputs, parties.GRAPH_NUMBERS)
+        asker, model = self.state.everyone[n], self.state.everyone[k].model.eval()
+        own, scored = self.samples.get((n, k)), at_once(asker.inputs, parties.GRAPH_NUMBERS)
         batches = content.split(scored if purpose == SCORE else self.options.batch_size)
-        if content.dtype.is_floating_point:
+        if self.options.augment and purpose == TRAIN:
             return torch.cat([answer(model, batch) for batch in batches])
         if own is None or content.min() < 0 or content.max() >= len(own):
             return torch.zeros(len(content), self.state.classes, device=self.state.device)
-        return torch.cat([answer(model, party.prepare(own[rows], False)) for rows in batches])
+        return torch.cat([answer(model, asker.prepare(own[rows], False)) for rows in batches])
 
 
 def question(

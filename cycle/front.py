@@ -161,7 +161,7 @@ def run(
     name = method if isinstance(method, str) else method.__name__
     result = Result(state.everyone, name, options, seed, starts=starts, test=test)
     checkpoints = resume and store.Checkpoints(
-        Path(resume) / name, _key(state, name, options), state.ranks, options.local_epochs
+        Path(resume) / name, _key(state, name, options, rules), state.ranks, options.local_epochs
     )
     if checkpoints and (saved := checkpoints.load()):
         state.restore(*[part["state"] for part in saved])
@@ -224,7 +224,7 @@ def _twin(party: Party, weights: dict) -> Party:
     )
 
 
-def _key(state: State, method: str, options: Options) -> str:
+def _key(state: State, method: str, options: Options, rules: dict[str, Callable]) -> str:
     """Names what the numbers of a run depend on, as far as it can be seen."""
     seen = hashlib.sha256()
     for party in state.everyone:
@@ -235,8 +235,12 @@ def _key(state: State, method: str, options: Options) -> str:
                 if tensor.dim()
                 else b""
             )
+    named = {
+        name: getattr(rule, "__qualname__", type(rule).__name__) for name, rule in rules.items()
+    }
     settings = [
         method,
+        sorted(named.items()),
         asdict(options),
         state.seed,
         torch.__version__,

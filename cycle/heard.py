@@ -34,6 +34,6 @@ class Heard:
 
 def logits_of(received, like: torch.Tensor) -> torch.Tensor:
     """What arrived, if it is logits for this batch; else nothing that counts."""
-    if torch.is_tensor(received) and received.shape == like.shape and received.dtype == like.dtype:
-        return received
+    if torch.is_tensor(received) and received.shape == like.shape and received.is_floating_point():
+        return received.to(like.dtype)
     return torch.full_like(like, torch.nan, requires_grad=False)

@@ -50,6 +50,8 @@ def check_parties(parties) -> None:
     wrong = [type(party).__name__ for party in parties if not isinstance(party, Party)]
     if wrong:
         raise ValueError(f"parties must be a list of cycle.Party, got {wrong[0]}")
+    if len({id(party.model) for party in parties}) < len(parties):
+        raise ValueError("parties must each have a model of its own: copy.deepcopy(model)")
 
 
 def play(

@@ -86,9 +86,10 @@ class Ranks:
                     )
                 buffers[i, j] = torch.empty(numbers, dtype=dtype, device=device)
             outgoing = [pair for pair in sorted(messages) if pair not in arrived]
+            rows = [messages[p].to(expected(*p)[1]).contiguous().flatten() for p in outgoing]
             sends = [
-                dist.P2POp(dist.isend, messages[p].contiguous().flatten(), self.owner(p[1]))
-                for p in outgoing
+                dist.P2POp(dist.isend, row, self.owner(p[1]))
+                for row, p in zip(rows, outgoing, strict=True)
             ]
             receives = [
                 dist.P2POp(dist.irecv, buffers[pair], self.owner(pair[0])) for pair in coming

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from cycle import answers
-from cycle.party import answer
+from cycle.options import Options
+from cycle.party import Party, answer
+from cycle.play import begin
 from cycle.ranks import Ranks
 from cycle.streams import SCORE, TRAIN
 
@@ -115,6 +117,30 @@ def test_answers_between_ranks_are_those_of_the_models(small_run, begun, augment
         found = channel.hear(k, n, purpose)(None, rows)
         assert torch.allclose(found, answer(peer, inputs), atol=1e-5)
         assert len(rows) == (8 if purpose == SCORE else one.size)
+
+
+@pytest.mark.parametrize("augment", [False, True])
+def test_samples_are_prepared_as_those_who_ask_do_it_in_one_process_as_between_ranks(augment):
+    """Token ids, counted backwards by P1 only: P2's model sees what P1's model sees."""
+    parties = []
+    for n in range(2):
+        torch.manual_seed(n)
+        model = torch.nn.Sequential(torch.nn.Embedding(9, 2), torch.nn.Flatten(), torch.nn.Linear(6, 3))
+        ids, labels = torch.randint(0, 9, (12, 3)), torch.arange(12) % 3
+        parties.append(Party(model, (ids, labels), prepare=[lambda x, _: 8 - x, lambda x, _: x][n]))
+    options = Options(local_epochs=0, rounds=1, augment=augment, batch_size=5)
+    state = begin(parties, "cycle", options, 0, "cpu")
+    everybody = ~np.eye(2, dtype=bool)
+    here, between = answers.Here(state), answers.BetweenRanks(state, options)
+    for channel in (here, between):
+        assert channel.open(0, 0, everybody, True) == {}
+    for n in (0, 1):
+        one = parties[n]
+        for purpose in (SCORE, TRAIN):
+            rows = torch.tensor([3, 0, 7])
+            inputs = one.prepare(one.inputs[rows], False)
+            found = [channel.hear(1 - n, n, purpose)(inputs, rows) for channel in (here, between)]
+            assert torch.allclose(*found) and found[0].any()
 
 
 @pytest.mark.parametrize("rows", [[-1], [0, 10**9], [2**62]])
