@@ -23,8 +23,6 @@ FROM_SPHINX = ["book/appendix/api/cycle.metrics", "genindex", "prf-prf", "py-mod
 NOT_YET = [
     "book/introduction",
     "book/mean-estimation",
-    "book/encryption",
-    "book/privacy",
     "book/free-riders",
 ]
 
