@@ -25,6 +25,8 @@ def _controls(chosen, before="", **common):
     return {before + control.__name__: {"control": control, "methods": ("cycle",)} | common for control in chosen}
 
 
+# all digits, where the smoke profile takes 400: another width, so that its runs have paths of their own
+ALL_DIGITS = {"smoke": ("mlp", 33)}
 DEFENDED = {"": {}, "bounded": {"bound": 15.0}, "margin": {"bound": 15.0, "control": controls.margin}}
 
 
@@ -70,6 +72,7 @@ QUESTIONS = {
         ("imbalanced-0.6-1", "homogeneous"),
         model="mlp",
         dataset="digits",
+        models=ALL_DIGITS,
         variants={"": {}} | _controls(CONTROLS[:2]),
     ),
     "hostile": Experiment(
@@ -78,6 +81,7 @@ QUESTIONS = {
         ("homogeneous", "imbalanced-0.6-1"),
         model="mlp",
         dataset="digits",
+        models=ALL_DIGITS,
         variants=dict(_hostile((4,))),
     ),
     "hostile-two": Experiment(
@@ -86,6 +90,7 @@ QUESTIONS = {
         ("homogeneous",),
         model="mlp",
         dataset="digits",
+        models=ALL_DIGITS,
         variants=dict(_hostile((3, 4))),
     ),
     "reputation-augmented": Experiment(

@@ -15,7 +15,7 @@ CLAIMS = {
     "cifar": cifar.CLAIMS,
     "printed-numbers": augmentation.CLAIMS,
     "baselines": baselines.CLAIMS,
-    "free-riders": free_riders.CLAIMS,
+    "when-somebody-lies": free_riders.CLAIMS,
     "sensitivity": sensitivity.CLAIMS,
     "gossip": gossip.CLAIMS,
     "fed-isic": fed_isic.CLAIMS,

@@ -184,7 +184,7 @@ def test_free_riders_are_judged_by_who_flips(recorded, tmp_path):
         recorded("free-riders", gains, variant=variant, split="homogeneous", reputation=scores)
         gains = [0, 0, 0, 0, alone]
         recorded("free-riders", gains, "standalone", variant, "homogeneous", reputation=[])
-    frame = chapters.verdicts("free-riders", tmp_path).query("profile == 'laptop'").set_index("checked")
+    frame = chapters.verdicts("when-somebody-lies", tmp_path).query("profile == 'laptop'").set_index("checked")
     counted = frame["in favour"].astype(str) + "/" + frame["cases"].astype(str)
     assert counted["every honest score of a flipper ends below 0.05"] == "2/2"
     assert counted["a flipper's mean score of the honest does not end at zero (below 0.05)"] == "1/1"
