@@ -30,7 +30,6 @@ TESTED_ELSEWHERE = {
     "cycle.streams": "that numbers depend on the seed alone: test_private.py, test_ranks.py",
     "cycle.weights": "against sums by hand: test_gossip_sgd.py, test_server.py",
     "cycle.state": "saving and restoring whole runs: test_execute.py, test_store.py",
-    "cycle.play": "the generator under the front door: test_front.py, test_methods.py",
     "cycle.fhe.errors": "each error where it is raised: test_fhe_message.py, test_fhe_keys.py",
     "cycle.fhe.evaluator": "with the owner, against plain arithmetic: test_fhe_crypto.py",
     "cycle.fhe.meter": "with the channel: test_fhe_channel.py",
@@ -41,8 +40,11 @@ TESTED_ELSEWHERE = {
     "reproduction.bench.accepted_door": "the calls that it accepts: test_bench_calls.py",
     "reproduction.bench.arguments": "what the calls are made of: test_bench_calls.py",
     "reproduction.bench.attacks_fhe": "a few of its messages: test_bench_fhe.py",
-    "reproduction.bench.recording": "a clock and a file: test_bench_round.py",
-    "reproduction.catalogue": "names, runs, and what each profile makes of them: test_overview.py, test_records.py",
+    "reproduction.catalogue": "runs, and what each profile makes of them: test_overview.py, test_records.py",
+    **{
+        f"reproduction.experiments.{name}": "data, every entry of it: test_overview.py, test_records.py"
+        for name in ("questions", "shared", "tables")
+    },
     "reproduction.cli": "as a person uses it: test_command_line.py",
     "reproduction.outcome": "what run and table end with: test_command_line.py",
     "reproduction.settings": "splits, parties and paths: test_records.py, test_execute.py",

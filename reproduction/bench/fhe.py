@@ -53,7 +53,7 @@ def memory_growth(rounds: int = 2000) -> float:
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(2, 1), models.Square(), nn.Linear(1, 2))
     channel = EncryptedChannel([torch.rand(4, 2), torch.rand(4, 2)], network)
-    for index in range(rounds + 100):
+    for index in recording.steps(range(rounds + 100), "encrypted answers"):
         if index == 100:
             before = _peak_megabytes()
         channel.answer(0, 1, index, network)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import torch
+from tqdm.auto import tqdm
 
 from cycle import files
 from reproduction.data import datasets
@@ -18,6 +19,11 @@ def clock() -> float:
         torch.cuda.synchronize()
         return time.perf_counter()
     return time.process_time()
+
+
+def steps(of, what: str):
+    """The same things one by one, with a bar where somebody watches."""
+    return tqdm(list(of), desc=what, leave=False, disable=None)
 
 
 def write(path: Path, command: str, measure) -> None:

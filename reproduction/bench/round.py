@@ -19,7 +19,7 @@ from cycle.play import begin, play
 from cycle.rules import Rules
 from cycle.state import frozen
 from reproduction import models, records
-from reproduction.bench.recording import clock, write
+from reproduction.bench.recording import clock, steps, write
 from reproduction.data import datasets, fetch
 
 SAMPLES, PARTICIPANTS, BATCH = 640, 5, 128
@@ -120,7 +120,7 @@ def _rows(person, options):
 def _seconds(*functions, repeats=5) -> list[float]:
     """The shortest time of each, measured in turn so that a slow moment of the machine meets all of them."""
     times = [[] for _ in functions]
-    for repeat in range(1 + repeats):
+    for repeat in steps(range(1 + repeats), "rounds of each kind, in turn"):
         for function, measured in zip(functions, times, strict=True):
             began = clock()
             function()

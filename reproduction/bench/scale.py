@@ -16,7 +16,7 @@ from cycle.party import Party
 from cycle.play import rounds
 from cycle.sharing import BYTES_PER_NUMBER
 from reproduction import models, records
-from reproduction.bench.recording import clock, write
+from reproduction.bench.recording import clock, steps, write
 from reproduction.data import datasets
 
 SIZES = (2, 4, 8, 16, 32, 64)
@@ -52,9 +52,9 @@ def measure(sizes=SIZES, populations=POPULATIONS) -> dict[str, float]:
     gc.freeze()  # what is here already holds none of the tensors to be counted, and need not be searched each time
     try:
         found = {}
-        for n, kind in itertools.product(sizes, KINDS):
+        for n, kind in steps(itertools.product(sizes, KINDS), "kinds and sizes"):
             found |= {f"{name}|{kind}|{n}": value for name, value in _round(kind, n).items()}
-        for n, (label, kind) in itertools.product(populations, PARTIAL.items()):
+        for n, (label, kind) in steps(itertools.product(populations, PARTIAL.items()), "populations"):
             partial = _round(kind, n, participation=PRESENT / n)
             found |= {f"{name}|{label}|{n}": value for name, value in partial.items()}
         return found
