@@ -104,7 +104,10 @@ PROFILES = {
     "smoke": Profile(
         "digits, seconds on a CPU; what the chapters run live",
         Options(local_epochs=10, rounds=20, batch_size=32, lr_every=10, score_samples=256),
-        data={"cifar10": ("digits", 400), "cifar100": ("digits", 400), "fedisic": ("fedisic-synthetic", 2000)},
+        data={
+            **dict.fromkeys(("cifar10", "cifar100", "digits"), ("digits", 400)),
+            "fedisic": ("fedisic-synthetic", 2000),
+        },
         models={"cnn": ("mlp", None), "resnet18": ("mlp", None), "efficientnet_b0": ("cnn", None)},
         changes={"cnn": {"lr": 0.03}, "poly_mlp": SQUARES},
     ),

@@ -40,7 +40,6 @@ TESTED_ELSEWHERE = {
     "reproduction.bench.accepted_door": "the calls that it accepts: test_bench_calls.py",
     "reproduction.bench.arguments": "what the calls are made of: test_bench_calls.py",
     "reproduction.bench.attacks_fhe": "a few of its messages: test_bench_fhe.py",
-    "reproduction.catalogue": "runs, and what each profile makes of them: test_overview.py, test_records.py",
     **{
         f"reproduction.experiments.{name}": "data, every entry of it: test_overview.py, test_records.py"
         for name in ("questions", "shared", "tables")
