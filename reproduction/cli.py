@@ -94,6 +94,9 @@ def run(arguments) -> None:
     selected = list(catalogue.runs_of(name, profile, arguments.seed, *chosen))
     if arguments.privacy:
         changed = [settings.with_privacy(run, arguments.privacy) for run in selected]
+        other = [run.method for run in changed if run.options.privacy != arguments.privacy]
+        if clear := sorted(set(other) - {"standalone"}):  # which sends nothing
+            raise ValueError(f"--privacy must be plain for {', '.join(clear)}: leave them out with --methods")
         selected = list({run.path: run for run in changed}.values())
     if not selected:
         raise ValueError(f"methods, splits and variants leave no run of {name} (see `list {name}`)")

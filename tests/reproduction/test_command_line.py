@@ -92,6 +92,11 @@ def test_a_reader_that_leaves_early_is_no_error():
         (["table", "nothing at all"], 1, "`list` names them"),
         (["list", "taus"], 1, "did you mean tau"),
         (["run", "cifar10-cnn", "--splits", "halves"], 1, "splits must be among imbalanced-0.6-1, "),
+        (
+            ["run", "beta", "--privacy", "fhe"],
+            1,
+            "--privacy must be plain for cycle-gossip, gossip: leave them out",
+        ),
         (["run", "cifar10-cnn", "--profile", "desktop"], 1, "profile must be one of smoke, laptop, paper"),
         (
             ["run", "cifar10-cnn-per-peer", "--methods", "standalone", "--variants", "per-peer"],
