@@ -34,6 +34,57 @@ def test_weighted_kl_is_the_weighted_sum():
     assert distillation.weighted_kl(student, target, sum(weights)).item() == pytest.approx(expected.item())
 
 
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_target_is_the_sum_over_the_peers_that_are_usable(counted):
+    """Three peers, of which the second answers something that is no number; by hand in NumPy."""
+    peers, weights = [logits(1), logits(2), logits(3)], np.array([0.3, 2.0, 0.7])
+    peers[1][2, 1] = np.nan
+    counts = np.random.default_rng(0).random((3, 6)) if counted else None
+    each = weights[[0, 2], None] * (counts[[0, 2]] if counted else np.ones((2, 6)))
+    expected = sum(w[:, None] * log_softmax(z.numpy() / 2, axis=1) for w, z in zip(each, peers[::2], strict=True))
+    found, weight, usable = distillation.target(
+        torch.stack(peers), torch.from_numpy(weights), None if counts is None else torch.from_numpy(counts), 2.0
+    )
+    assert np.allclose(found.numpy(), expected, atol=1e-14) and usable.tolist() == [True, False, True]
+    assert np.allclose(weight.numpy().ravel(), each.sum(axis=0) if counted else 1.0, atol=1e-14)
+    student = logits(0)
+    by_hand = np.mean(
+        [
+            sum(
+                w[i] * distillation.kl(student[i : i + 1], z[i : i + 1], 2.0).item()
+                for w, z in zip(each, peers[::2], strict=True)
+            )
+            for i in range(6)
+        ]
+    )
+    assert distillation.weighted_kl(student, found, weight, 2.0).item() == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("bad", [torch.inf, -torch.inf, torch.nan])
+def test_one_answer_that_is_not_finite_takes_its_peer_out(bad):
+    answers = torch.stack([logits(1), logits(2)])
+    answers[0, 5, 3] = bad
+    found, weight, usable = distillation.target(answers, torch.ones(2, dtype=torch.float64))
+    assert usable.tolist() == [False, True] and weight.item() == 1
+    assert torch.equal(found, torch.log_softmax(logits(2) / 5, dim=1))
+
+
+def test_a_weight_is_one_number_or_one_for_each_sample():
+    student, peer = logits(0), torch.log_softmax(logits(1) / 5, dim=1)
+    one = distillation.weighted_kl(student, peer, 1.0)
+    for weight in (torch.tensor(1.0), torch.ones(1, 1), torch.ones(6, 1)):
+        assert distillation.weighted_kl(student, peer, weight).item() == pytest.approx(one.item())
+    for weight in (torch.ones(6, 2), torch.ones(6), torch.ones(1, 6), torch.ones(5, 1), -1.0, 2e9):
+        with pytest.raises(ValueError, match="weight must be a number"):
+            distillation.weighted_kl(student, peer, weight)
+
+
+@pytest.mark.parametrize("temperature", [0, 0.9e-6, 1.1e6, float("nan"), "5", None])
+def test_temperatures_out_of_range_are_refused(temperature):
+    with pytest.raises(ValueError, match="temperature must be a number"):
+        distillation.kl(logits(0), logits(1), temperature)
+
+
 @pytest.mark.parametrize("peer, temperature, named", [(logits(0, rows=5), 5, "logits"), (logits(1), 0, "temperature")])
 def test_refuses(peer, temperature, named):
     for loss in (distillation.kl, distillation.approximate_kl):

@@ -78,6 +78,12 @@ def test_balanced_accuracy_is_the_mean_recall_of_scikit_learn(pairs):
     assert metrics.balanced_accuracy(*named) == pytest.approx(expected)
 
 
+def test_bytes_do_not_wrap_around():
+    alone, together = np.array([200, 100], np.uint8), np.array([100, 200], np.uint8)
+    assert metrics.gains(alone, together).tolist() == [-100, 100]
+    assert metrics.pearson(alone, together)[0] == pytest.approx(-1)
+
+
 @given(accuracies, accuracies)
 def test_pearson_is_numpys_and_its_p_value_scipys(x, y):
     found, p = metrics.pearson(x, y)

@@ -88,6 +88,13 @@ def test_natural_gives_each_center_its_own_samples_in_the_order_of_their_numbers
     assert [part.tolist() for part in partition.natural(["b", "a", "b"], 2)] == [[1], [0, 2]]
 
 
+def test_symmetric_flips_hit_every_other_class_alike():
+    labels = np.full(9000, 3)
+    flipped = partition.flip_labels(labels, 1, 10, 0, symmetric=True)
+    counts = np.bincount(flipped, minlength=10)
+    assert counts[3] == 0 and np.abs(np.delete(counts, 3) - 1000).max() < 5 * np.sqrt(1000)
+
+
 @pytest.mark.parametrize("kind", [np.uint8, np.int8, np.int64])
 def test_flipped_labels_keep_their_type_up_to_its_largest_number(kind):
     largest = min(np.iinfo(kind).max, 1000)
@@ -118,9 +125,9 @@ LABELS = np.repeat(np.arange(10), 5)
         (lambda: partition.homogeneous(LABELS, 51, 0), "n must be a whole number, from 2 to 50, got 51"),
         (lambda: partition.homogeneous(LABELS, 1, 0), "n must be a whole number, from 2"),
         (lambda: partition.homogeneous(LABELS.reshape(5, 10), 2, 0), "labels"),
-        (lambda: partition.imbalanced(LABELS, 5, 0.6, 2, 0), "kappa"),
-        (lambda: partition.imbalanced(LABELS, 5, 0.5, 2, 0), "kappa"),
-        (lambda: partition.imbalanced(LABELS, 5, -0.1, 1, 0), "kappa"),
+        (lambda: partition.imbalanced(LABELS, 5, 0.6, 2, 0), "kappa must be"),
+        (lambda: partition.imbalanced(LABELS, 5, 0.5, 2, 0), "kappa must be"),
+        (lambda: partition.imbalanced(LABELS, 5, -0.1, 1, 0), "kappa must be"),
         (lambda: partition.imbalanced(LABELS, 5, 0.1, 5, 0), "m must"),
         (lambda: partition.imbalanced(LABELS, 40, 0.9, 1, 0), "without samples"),
         (lambda: partition.dirichlet(LABELS, 5, 0, 0), "delta"),
@@ -128,6 +135,10 @@ LABELS = np.repeat(np.arange(10), 5)
         (lambda: partition.quantity_skew(LABELS, 5, -1, 0), "delta"),
         (lambda: partition.flip_labels(LABELS, 1.2, 10, 0), "rate"),
         (lambda: partition.flip_labels(LABELS, 0.2, 5, 0), "num_classes - 1 = 4"),
+        (lambda: partition.flip_labels(LABELS, 0.2, 9, 0), "labels must be from 0 to num_classes - 1 = 8"),
+        (lambda: partition.flip_labels(LABELS - 1, 0.2, 10, 0), "labels must be from 0 to num_classes - 1 = 9"),
+        (lambda: partition.flip_labels(LABELS, 0.2, 2**31 + 1, 0), "num_classes must be a whole number"),
+        (lambda: partition.natural([0, 1, 2], 2), "n must be the number of centers, 3, got 2"),
         (lambda: partition.stratified_subset(LABELS, 51, 0), "size"),
     ],
 )

@@ -76,6 +76,24 @@ def test_refuses(call, named):
         call()
 
 
+def test_a_softmax_of_large_numbers_does_not_overflow():
+    alignment, neighbours = np.array([[0, 900.0, 899.0], [900, 0, 899], [1, 0, 0]]), ~np.eye(3, dtype=bool)
+    weights = reputation.alignment_softmax(alignment, neighbours, beta=2.0)
+    one = 1 / (1 + np.exp(-2))
+    assert weights == pytest.approx(np.array([[0, one, 1 - one], [one, 0, 1 - one], [one, 1 - one, 0]]))
+    with_own = reputation.alignment_softmax(alignment, neighbours, beta=0.0, self_loops=True)
+    assert with_own == pytest.approx(np.full((3, 3), 1 / 3))
+
+
+def test_what_diverged_is_opposed_and_what_is_zero_says_nothing():
+    ones = torch.ones(3)
+    for bad in (torch.nan, torch.inf, -torch.inf):
+        assert reputation.misalignment(ones, torch.tensor([bad, 1.0, 1.0])) == 1
+        assert reputation.misalignment([bad, 1.0, 1.0], [1.0, 1.0, 1.0]) == 1
+    assert reputation.cosine(torch.zeros(3), ones) == 0 and reputation.cosine(ones, torch.zeros(3)) == 0
+    assert reputation.misalignment(1e-30 * ones, ones) == pytest.approx(0)
+
+
 def test_plain_lists_will_do():
     assert reputation.misalignment([1.0, 0.0], [0.0, 1.0]) == 0.5 and reputation.soft_clip([0.1, 0.5]).tolist() == [
         1,

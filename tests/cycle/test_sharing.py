@@ -30,6 +30,14 @@ def test_the_senders_own_score_is_the_probability():
     assert np.abs(drawn - reputation).max() < 4 * np.sqrt(0.25 / 20_000)  # [sender, receiver], not transposed
 
 
+@given(st.integers(1, 6), st.integers(0, 99))
+def test_one_number_is_drawn_for_each_pair(n, seed):
+    reputation = np.random.default_rng(seed + 1).random((n, n))
+    expected = np.random.default_rng(seed).random((n, n)) < reputation
+    np.fill_diagonal(expected, False)
+    assert np.array_equal(sharing.draw_shares(reputation, 1, None, np.random.default_rng(seed)), expected)
+
+
 def test_period_none_never_forces():
     assert not sharing.draw_shares(np.zeros((3, 3)), 0, None, np.random.default_rng(0)).any()
 
