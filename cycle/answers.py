@@ -16,9 +16,7 @@ from cycle.streams import SCORE, TRAIN, stream
 
 
 class Channel(Protocol):
-    """What carries answers. Peers answer as they were when the round was opened; what a mask
-    withholds costs nothing.
-    """
+    """What carries answers: peers answer as they were when the round was opened."""
 
     def open(
         self, t: int, epoch: int, shares: np.ndarray, scoring: bool
@@ -88,21 +86,15 @@ class Here:
 
 
 class Encrypted:
-    """Keys are made, samples encrypted and published once; then one encrypted answer a sender,
-    receiver and round.
-    """
+    """Keys and encrypted samples are published once; then one encrypted answer a pair and round."""
 
     def __init__(self, state: State, options: Options):
         from cycle.fhe.channel import EncryptedChannel  # TenSEAL is needed here only
 
         if state.ranks.size > 1:
             raise ValueError("privacy must be 'plain' with several ranks")
-        self.state, self.temperature, self.peers, self.sent = (
-            state,
-            options.temperature,
-            frozen(state.participants),
-            {},
-        )
+        self.state, self.temperature, self.sent = state, options.temperature, {}
+        self.peers = frozen(state.participants)
         inputs = [party.prepare(party.inputs.clone(), False) for party in state.participants]
         self.carrier = EncryptedChannel(inputs, self.peers[0], options.temperature)
 
@@ -129,9 +121,7 @@ class Encrypted:
 
 
 class BetweenRanks:
-    """Everybody's samples cross once, then in each round questions and answers; computed on the
-    same batches as `Here`.
-    """
+    """Samples cross once, then in each round questions and answers, in the batches of `Here`."""
 
     def __init__(self, state: State, options: Options):
         modules = [module for party in state.participants for module in party.model.modules()]
@@ -140,13 +130,9 @@ class BetweenRanks:
                 "augment must be False with several ranks and dropout: they share a stream"
             )
         self.state, self.options, self.heard = state, options, {}
+        others = [(p, k) for p in state.participants for k in range(state.n) if k != p.index]
         self.samples = state.ranks.exchange(
-            {
-                (p.index, k): p.inputs
-                for p in state.participants
-                for k in range(state.n)
-                if k != p.index
-            },
+            {(p.index, k): p.inputs for p, k in others},
             lambda n, k: (state.everyone[n].inputs.shape, state.everyone[n].inputs.dtype),
             state.device,
         )
@@ -167,10 +153,8 @@ class BetweenRanks:
         """Questions go out, answers come back: all of them before anybody learns."""
         state = self.state
         asked = {p.index: question(p, purpose, epoch, self.options) for p in state.participants}
-        count = [
-            min(size, self.options.score_samples) if purpose == SCORE else size
-            for size in state.sizes
-        ]
+        most = self.options.score_samples if purpose == SCORE else max(state.sizes)
+        count = [min(size, most) for size in state.sizes]
         content = next(iter(asked.values()))[1]
         shape, dtype = content.shape[1:], content.dtype
         questions = state.ranks.exchange(
@@ -209,9 +193,7 @@ class BetweenRanks:
 def question(
     party, purpose: int, epoch: int, options: Options
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The rows that `learn` or `score` will look at, in order, and what the peers need to know:
-    rows or inputs.
-    """
+    """The rows that `learn` or `score` will look at, and what is asked: rows or inputs."""
     with stream(party.device, party.seed, purpose, party.index, epoch):
         order = torch.randperm(party.size, device=party.device)
         if purpose == SCORE:

@@ -1,6 +1,4 @@
-"""The front door: train parties together, keep what happened, compare with the same parties alone,
-save and load.
-"""
+"""The front door: train together, keep what happened, compare with training alone, save, load."""
 
 import copy
 import hashlib
@@ -99,9 +97,7 @@ class Result:
 
 
 def load(directory, models: list[nn.Module]) -> dict:
-    """The record of a saved result, its weights filled into modules of yours, one a party, in
-    order.
-    """
+    """The record of a saved result; its weights are filled into your modules, one a party."""
     place = Path(directory)
     try:
         record = json.loads((place / "record.json").read_text(encoding="utf-8"))

@@ -1,6 +1,4 @@
-"""Gossip-SGD and its CYCle form (Algorithm 3): everybody steps alone, then averages with whom it
-hears.
-"""
+"""Gossip-SGD and its CYCle form (Algorithm 3): step alone, then average with whom one hears."""
 
 import copy
 from collections.abc import Iterator
@@ -33,9 +31,7 @@ def gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
 
 
 def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
-    """CYCle with Gossip-SGD: W follows the alignment of gradients, and i sends to j as often as
-    w_ij says.
-    """
+    """CYCle with Gossip-SGD: W follows the gradients; i sends to j as often as w_ij says."""
     links = adjacency(options.topology, state.n)
     if (links != links.T).any():
         raise ValueError(f"topology must be undirected for cycle-gossip, got {options.topology!r}")
@@ -43,9 +39,7 @@ def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round
 
 
 def _rounds(state: State, options: Options, links: np.ndarray, dynamic: bool) -> Iterator[Round]:
-    """Local epochs, if any, then rounds; `unmixed` are the models as they were before the last
-    mixing of a round.
-    """
+    """Local epochs, if any, then rounds; `unmixed`: models before the last mixing of a round."""
     yield from alone(state, options, options.local_epochs)
     unmixed = {party.index: copy.deepcopy(party.model) for party in state.participants}
     if state.mixing is None:
@@ -102,9 +96,7 @@ def _round(state, options, links, dynamic, t, present, unmixed) -> tuple[torch.T
         for p in group:
             mix(p.model, mixing[p.index], models, options.mix_buffers)
         shares[np.ix_(present, present)] += sent
-    state.mixing[np.ix_(present, present)] = (
-        W * weight
-    )  # the absent keep their rows, and their place in all rows
+    state.mixing[np.ix_(present, present)] = W * weight  # the absent keep their rows
     nothing = torch.zeros(2, device=state.device)
     return torch.stack([losses.get(p.index, nothing) for p in state.participants]), shares
 
@@ -120,9 +112,7 @@ def _send(
     shares = np.zeros((state.n, state.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
     own = state.ranks.sent(shares)
-    length = max(
-        (len(numbers) for numbers in vectors.values()), default=0
-    )  # nobody here is present: nothing comes
+    length = max(map(len, vectors.values()), default=0)  # zero where nobody here is present
     state.ledger.record(t, own, BYTES_PER_NUMBER * length)
     messages = {(i, j): vectors[i] for i, j in np.argwhere(own).tolist()}
     arrived = state.ranks.exchange(messages, lambda i, j: ((length,), torch.float32), state.device)
@@ -159,15 +149,12 @@ def local_steps(party: Party, epoch: int, options: Options, part: int) -> torch.
 
 
 def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) -> np.ndarray:
-    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours whose directions are known here, 1 with oneself,
-    else zero.
-    """
+    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours known here, 1 with oneself, else zero."""
     found = np.eye(len(neighbours))
     for i, j in np.argwhere(np.triu(neighbours)):
         if directions[i] is not None and directions[j] is not None:
-            found[i, j] = found[j, i] = (
-                1 + float(reputation.cosine(directions[i], directions[j]))
-            ) / 2
+            cosine = float(reputation.cosine(directions[i], directions[j]))
+            found[i, j] = found[j, i] = (1 + cosine) / 2
     return found
 
 

@@ -1,6 +1,4 @@
-"""The table of methods: a new one is one generator (state, options, rules) -> rounds, registered by
-name.
-"""
+"""The table of methods: a new one is a generator (state, options, rules) -> rounds, and a name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,9 +39,7 @@ def method(name: str, **how) -> Callable:
 
 
 def method_of(asked: str | Callable) -> Method:
-    """By name, or by a generator: the promises it was registered with, else it exchanges answers
-    from the start.
-    """
+    """By name, or by a generator: as it was registered, else one that exchanges answers."""
     if callable(asked):
         return getattr(asked, "method", Method(asked, answers=True))
     if not isinstance(asked, str) or asked not in METHODS:

@@ -19,9 +19,7 @@ BelowOne = Annotated[float, Field(ge=0, lt=1)]
 
 @dataclass(frozen=True)
 class Options:
-    """Defaults are the paper's (appendix F); where it is silent, CaPriDe's published code (T,
-    momentum, decay).
-    """
+    """Defaults are the paper's; where it is silent, CaPriDe's code (T, momentum, decay)."""
 
     local_epochs: Count = 25  # epochs alone before the first round
     rounds: Count = 75  # rounds of collaboration; one round is one epoch over the own data

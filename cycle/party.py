@@ -1,6 +1,4 @@
-"""What one party owns and does: train an epoch, answer, score its peers, be tested. All on its
-device.
-"""
+"""What one party owns and does, on its device: train an epoch, answer, score peers, be tested."""
 
 import logging
 from collections.abc import Callable
@@ -18,9 +16,7 @@ from cycle.weights import vector
 
 log = logging.getLogger("cycle")
 
-GRAPH_NUMBERS = (
-    3 * 2**19
-)  # inputs in one pass with a graph: 512 images of CIFAR, 13 of Fed-ISIC2019
+GRAPH_NUMBERS = 3 * 2**19  # in one pass with a graph: 512 images of CIFAR, 13 of Fed-ISIC2019
 
 
 class Party:
@@ -236,9 +232,7 @@ def papers_score(options: Options) -> Callable:
 def accuracy(model: nn.Module, inputs, labels, prepare: Callable, balanced: bool = False) -> float:
     """Percent that the model gets right, in eval mode; `balanced`: averaged over the classes."""
     model.eval()
-    chunk = at_once(
-        inputs, 3 * 2**21 if inputs.is_cuda else 3 * 2**17
-    )  # small chunks stay in a CPU's cache
+    chunk = at_once(inputs, 3 * 2**21 if inputs.is_cuda else 3 * 2**17)  # for a CPU's cache
     predicted = torch.cat(
         [model(prepare(part.clone(), False)).argmax(dim=1) for part in inputs.split(chunk)]
     )

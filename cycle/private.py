@@ -1,6 +1,4 @@
-"""Private decentralized learning: standalone, VPDL and CYCle. One generator a method, a round at a
-time.
-"""
+"""Private decentralized learning: standalone, VPDL and CYCle. One generator a method."""
 
 from collections.abc import Iterator
 
@@ -21,34 +19,27 @@ def standalone(state: State, options: Options, rules: Rules) -> Iterator[Round]:
 
 
 def vpdl(state: State, options: Options, rules: Rules) -> Iterator[Round]:
-    """Vanilla PDL: every peer always answers and counts the same: CYCle with every reputation one,
-    for ever.
-    """
+    """Vanilla PDL: every peer always answers and counts alike: CYCle with every reputation one."""
     yield from alone(state, options, options.local_epochs)  # which are shared with other methods
     state.reputation = np.ones((state.n, state.n)) - np.eye(state.n)
     yield from _rounds(state, options, rules, period=None)
 
 
 def cycle(state: State, options: Options, rules: Rules) -> Iterator[Round]:
-    """CYCle, Algorithms 1 and 2: peers are weighted by reputation and answer as often as they think
-    deserved.
-    """
+    """CYCle, Algorithms 1 and 2: reputation says how far peers count, how often they answer."""
     return _rounds(state, options, rules, options.period)
 
 
 def _rounds(state: State, options: Options, rules: Rules, period: int | None) -> Iterator[Round]:
-    """Local epochs, then rounds: draw the shares, score, and step against peers frozen at the start
-    of the round.
-    """
+    """Local epochs, then rounds: draw the shares, score, step against peers frozen at the start."""
     channel = rules.channel(state, options)
     yield from alone(state, options, options.local_epochs)
     scale = options.lambda_0 / (state.n - 1 if options.normalisation == "mean" else 1)
     while state.epoch < options.epochs:
         t = state.epoch - options.local_epochs
         scoring = period is not None and t % period == 0
-        shares = rules.share(
-            used(state, options, rules, t), t, period, state.rng(SHARE, state.epoch)
-        )
+        rng, rows = state.rng(SHARE, state.epoch), used(state, options, rules, t)
+        shares = rules.share(rows, t, period, rng)
         shares = state.ranks.shared(shares, state.device)
         refused = channel.open(t, state.epoch, shares, scoring)
         for pair in refused:
@@ -60,9 +51,8 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
         for party in state.participants:
             n = party.index
             peers = np.flatnonzero(weight[n])
-            heard = hears(
-                party, weight[n, peers], [channel.hear(k, n, TRAIN) for k in peers], options, rules
-            )
+            told = [channel.hear(k, n, TRAIN) for k in peers]
+            heard = hears(party, weight[n, peers], told, options, rules)
             losses.append(learn(party, state.epoch, options, heard))
             refused |= unusable(party, peers, heard)
         state.ledger.record(t, state.ranks.sent(shares), channel.bytes(t))

@@ -43,20 +43,16 @@ class Ranks:
         return cls(n, dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else cls(n)
 
     def owner(self, participant: int) -> int:
-        """The rank where a participant lives: blocks in order; a server, number n, lives with the
-        first.
-        """
+        """Where a participant lives: blocks in order; a server, number n, lives with the first."""
         return participant % self.n * self.size // self.n
 
     def addresses(self, rank: int) -> list[int]:
         """Who can be written to on a rank: its participants, and the server."""
-        return [participant for participant in range(self.n + 1) if self.owner(participant) == rank]
+        return [n for n in range(self.n + 1) if self.owner(n) == rank]
 
     @property
     def here(self) -> list[int]:
-        return [
-            participant for participant in range(self.n) if self.owner(participant) == self.rank
-        ]
+        return [n for n in range(self.n) if self.owner(n) == self.rank]
 
     @property
     def first(self) -> bool:
@@ -100,19 +96,14 @@ class Ranks:
                 if numbers.numel() == math.prod(shape):
                     arrived[i, j] = numbers.view(shape)
                 else:
+                    got = numbers.numel()
                     log.warning(
-                        "P%d sent P%d %d numbers, not %s: dropped",
-                        i + 1,
-                        j + 1,
-                        numbers.numel(),
-                        shape,
+                        "P%d sent P%d %d numbers, not %s: dropped", i + 1, j + 1, got, shape
                     )
         return dict(sorted(arrived.items()))
 
     def _announce(self, sizes: dict[tuple[int, int], int], device) -> dict[tuple[int, int], int]:
-        """Tell every other rank how many numbers it will get for each pair. Returns those coming
-        here, in order.
-        """
+        """Tell every other rank how many numbers it gets by pair; those coming here."""
         operations, tables, mine = [], {}, self.addresses(self.rank)
         for other in range(self.size):
             if other != self.rank:
@@ -132,9 +123,7 @@ class Ranks:
         return dict(sorted(coming.items()))
 
     def shared(self, shares: np.ndarray, device) -> np.ndarray:
-        """[sender, receiver] as known here: what senders here decided, and what others told
-        receivers here.
-        """
+        """[sender, receiver]: what was decided here, and what receivers here were told."""
         if self.size == 1:
             return shares
         known = self.sent(shares)
@@ -184,9 +173,7 @@ class Ranks:
         return {key: merged[key] for key in sorted(merged)}
 
     def broadcast(self, value):
-        """What the first rank says, on all: it decides where looking for oneself could differ.
-        Text, numbers, lists.
-        """
+        """What the first rank says, on all: it decides where looking for oneself could differ."""
         if self.size == 1:
             return value
         told = (

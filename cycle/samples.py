@@ -47,9 +47,7 @@ def _count(data) -> int:
 
 
 def _is_sample(first) -> bool:
-    """Whether the first of two things is itself an (input, label): then the two are samples, not
-    columns.
-    """
+    """Whether the first of two things is an (input, label): then they are samples, not columns."""
     return isinstance(first, tuple) and len(first) == 2 and np.ndim(first[1]) == 0
 
 

@@ -1,6 +1,4 @@
-"""A server between the participants, and FedAvg. It lives with the first rank; uploads and
-downloads are messages.
-"""
+"""A server between the participants, living with the first rank, and FedAvg."""
 
 from collections.abc import Iterator
 
@@ -40,9 +38,7 @@ def deliver(
 
 
 def server_round(state: State, losses, uploads, upload_bytes, downloads, download_bytes) -> Round:
-    """The server books who uploads to and downloads from it (the last row and column of the
-    ledger).
-    """
+    """The server books who uploads and downloads: the last row and column of the ledger."""
     n = state.n
     if state.ledger.participants == n:
         state.ledger = Ledger(n + 1)

@@ -36,9 +36,8 @@ class Ledger:
     """Messages and bytes for every sender, receiver and round."""
 
     participants: int
-    entries: list[tuple[int, int, int, int]] = field(
-        default_factory=list
-    )  # round, sender, receiver, bytes
+    # round, sender, receiver, bytes
+    entries: list[tuple[int, int, int, int]] = field(default_factory=list)
     possible: int = 0  # had everybody always sent to everybody (gossip: whatever the graph)
 
     def record(
@@ -60,9 +59,8 @@ class Ledger:
             check_whole(possible, "possible", 0)
         sizes = np.broadcast_to(size, np.shape(shares))
         for sender, receiver in np.argwhere(shares):
-            self.entries.append(
-                (round_index, int(sender), int(receiver), int(sizes[sender, receiver]))
-            )
+            message = int(sizes[sender, receiver])
+            self.entries.append((round_index, int(sender), int(receiver), message))
         self.possible += (
             self.participants * (self.participants - 1) if possible is None else possible
         )

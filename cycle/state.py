@@ -124,9 +124,7 @@ def _rows(parts, name: str) -> np.ndarray | None:
 def start(
     parties: list[Party], options: Options, seed: int, device: torch.device, common_start=False
 ) -> State:
-    """Everybody in place, nothing learned, nothing sent; `common_start`: all begin with the first
-    one's weights.
-    """
+    """Everybody in place, nothing learned; `common_start`: all with the first one's weights."""
     if len(parties) < 2:
         raise ValueError(f"parties must be two or more, got {len(parties)}")
     ranks = Ranks.of(len(parties))
@@ -152,9 +150,7 @@ def _same_weights(parties: list[Party], here: list[int]) -> None:
 
 @torch.no_grad()
 def _classes(parties: list[Party], here: list[int]) -> int:
-    """How many classes everybody's answers tell apart: the width of the logits, and the same for
-    all.
-    """
+    """How many classes everybody tells apart: the width of the logits, the same for all."""
     widths = {}
     for n in here:
         party = parties[n]

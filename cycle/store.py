@@ -1,6 +1,4 @@
-"""Tensors, numbers and text on disk: whole or not at all, under a SHA-256 that is checked before
-use; no pickled code.
-"""
+"""Tensors, numbers and text on disk: whole or not at all, checked by SHA-256, never code."""
 
 import contextlib
 import hashlib
@@ -34,9 +32,7 @@ def save(path: Path, content) -> None:
 
 
 def load(path: Path):
-    """What was saved, on the CPU; Damaged where a byte has changed, or where it holds more than
-    numbers and text.
-    """
+    """What was saved, on the CPU; Damaged where a byte has changed or where it holds code."""
     whole = Path(path).read_bytes()
     digest, payload = whole[:DIGEST], whole[DIGEST:]
     if hashlib.sha256(payload).hexdigest().encode() != digest:
@@ -65,18 +61,14 @@ class Checkpoints:
         return self.place.parent.glob(f"{self.place.name}.*.pt")
 
     def load(self) -> list[dict]:
-        """What the ranks saved last, of this run or, if nothing, of one that shares its local
-        epochs.
-        """
+        """What the ranks saved last, of this run or else of one that shares its local epochs."""
         saved = self._read(self._everybody, self.key)
         if not saved and self.warmup:
             saved = self._read(lambda: filter(Path.exists, [self.warmup]), self.warmup.name)
         return saved
 
     def _read(self, paths, key: str) -> list[dict]:
-        """What is saved whole under this key; what cannot be used is set aside, since it may be
-        hours of work.
-        """
+        """What is saved whole under this key; what cannot be used is kept aside, not lost."""
         seen = list(paths())
         saved, others = _latest(seen, key)
         self.ranks.barrier()  # until all have read what the first renames or replaces
@@ -84,9 +76,7 @@ class Checkpoints:
             for unused in seen:
                 with contextlib.suppress(FileNotFoundError):  # another run set it aside already
                     os.replace(unused, f"{unused}.unused")
-        for other in (
-            others if self.ranks.first else ()
-        ):  # else the next save could push a part of `saved` out
+        for other in others if self.ranks.first else ():  # the next save could push out a part
             other.unlink(missing_ok=True)
         self.ranks.barrier()
         return saved
@@ -125,9 +115,7 @@ class Checkpoints:
 
 
 def _latest(paths, key: str) -> tuple[list[dict], list[Path]]:
-    """The parts of the latest epoch that was saved whole, the first rank's first; and the files of
-    all other epochs.
-    """
+    """The parts of the latest epoch saved whole, by rank; and the files of all other epochs."""
     sets, places = {}, {}
     for path in paths:
         try:

@@ -1,6 +1,4 @@
-"""Random streams: what is drawn depends on (seed, purpose, party, epoch), never on what others drew
-before.
-"""
+"""Random streams: a draw depends on (seed, purpose, party, epoch), never on earlier draws."""
 
 from contextlib import contextmanager
 

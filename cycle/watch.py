@@ -12,9 +12,7 @@ import torch.distributed as dist
 BEAT = 2.0  # seconds between two signs of life
 PATIENCE = 30.0  # seconds without one after which a rank counts as dead
 GATHERING = timedelta(minutes=2)  # in which all ranks must have come
-SLOW = timedelta(
-    days=7
-)  # a rank that shows signs of life may take so long: most data, longest epoch
+SLOW = timedelta(days=7)  # a rank that shows signs of life may take so long
 
 _connection: dict = {}
 
@@ -36,9 +34,7 @@ def alive(operation, *arguments, **options):
 
 
 def join() -> torch.device | None:
-    """Under torchrun: connect, watch the others, return this rank's device; None in a process of
-    its own.
-    """
+    """Under torchrun: connect, watch the others, return the device; None in a lone process."""
     size, rank = (
         int(os.environ.get(name, default)) for name, default in (("WORLD_SIZE", "1"), ("RANK", "0"))
     )
@@ -53,9 +49,8 @@ def join() -> torch.device | None:
     group_store = dist.PrefixStore("cycle/group", store)
     dist.init_process_group(backend, store=group_store, rank=rank, world_size=size, timeout=SLOW)
     control()
-    own = dist.TCPStore(
-        store.host, store.port, is_master=False
-    )  # waiting for the group must not stop the signs of life
+    # waiting for the group must not stop the signs of life
+    own = dist.TCPStore(store.host, store.port, is_master=False)
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(own, rank, size, done), daemon=True)
     _connection.update(done=done, watch=watch, store=store)
@@ -94,9 +89,7 @@ def _meet(rank: int, size: int) -> dist.TCPStore:
 
 
 def leave() -> bool:
-    """The regular end: nobody is missed afterwards. Says whether this rank is the one to speak of
-    the results.
-    """
+    """The regular end: nobody is missed afterwards. Whether this rank speaks of the results."""
     if not dist.is_initialized():
         return True
     first = dist.get_rank() == 0
@@ -109,18 +102,14 @@ def leave() -> bool:
 
 
 def abandon() -> None:
-    """After an error, which has been said: end the watch, so that Python can end; the others will
-    notice.
-    """
+    """After an error: end the watch, so that Python can end; the others will notice."""
     if "watch" in _connection:
         _connection["done"].set()
         _connection["watch"].join()
 
 
 def _watch(store, rank: int, size: int, done: threading.Event) -> None:
-    """Show signs of life and look for those of the others; who shows none for PATIENCE seconds is
-    named: we stop.
-    """
+    """Show signs of life; who shows none for PATIENCE seconds is named, and all ends."""
     counts, seen = [0] * size, [time.monotonic()] * size
     while True:
         lost, reason = None, f"gave no sign of life for {PATIENCE:.0f} seconds"
@@ -138,9 +127,8 @@ def _watch(store, rank: int, size: int, done: threading.Event) -> None:
         if done.is_set():
             return
         if silent and lost is None:
-            lost = int(
-                store.compare_set("cycle/lost", "", str(silent[0]))
-            )  # the first to notice decides
+            # the first to notice decides
+            lost = int(store.compare_set("cycle/lost", "", str(silent[0])))
         if lost is not None:
             print(
                 f"rank {lost} {reason}: this run ends here, on rank {rank}. "

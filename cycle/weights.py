@@ -1,15 +1,11 @@
-"""The numbers of a model in one row, and back: what averaging methods send and gradients are
-compared by.
-"""
+"""The numbers of a model in one row, and back: what is averaged, sent and compared."""
 
 import torch
 from torch import nn
 
 
 def mixed_tensors(model: nn.Module, buffers: bool = True) -> list[torch.Tensor]:
-    """What is averaged of models: all parameters and, unless they stay local, BatchNorm's means and
-    variances.
-    """
+    """What is averaged: all parameters and, unless they stay local, BatchNorm's statistics."""
     running = [b for b in model.buffers() if b.is_floating_point()] if buffers else []
     return [*model.parameters(), *running]
 
