@@ -3,12 +3,11 @@
     pip install mutmut==3.8.1
     python tests/mutation.py [--sample N] [--keep FOLDER] [metrics sharing ...]
 
-Prints one JSON object: for each file the mutants tried and killed, and those that survived (`mutmut show NAME` in
+Records in results/bench/mutation.json for each file the mutants tried and killed, and those that survived (`mutmut show NAME` in
 FOLDER says what they are). `--sample N` tries N mutants of each file, always the same. Texts of errors are not mutated.
 """
 
 import argparse
-import json
 import os
 import random
 import shutil
@@ -19,6 +18,10 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from reproduction.bench import recording  # noqa: E402 (this project's, whatever is installed)
+
+RECORD = ROOT / "results" / "bench" / "mutation.json"
 RULES = ("metrics", "reputation", "sharing", "distillation", "partition", "gossip", "defence")
 KILLED = ("killed", "timeout", "segfault", "suspicious")
 
@@ -80,7 +83,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or Path(temporary)
-        print(json.dumps(measure(folder, arguments.rules or RULES, arguments.sample), indent=1))
+        command = " ".join(["python tests/mutation.py", *sys.argv[1:]])
+        recording.write(RECORD, command, lambda: measure(folder, arguments.rules or RULES, arguments.sample))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Public functions with arguments that they cannot use: each call is refused by name or gives the right value.
 
-`python -m reproduction.bench.calls [CALLS] [SEED]` prints one JSON object of counts, and every call that was neither.
+`cycle bench calls` tries 500 of them and tells each that was neither; `python -m reproduction.bench.calls` records it.
 """
 
 import contextlib
@@ -17,10 +17,12 @@ import networkx as nx
 import numpy as np
 import torch
 
-from reproduction.bench import accepted, accepted_door
+from reproduction.bench import accepted, accepted_door, recording
 from reproduction.bench.arguments import Call
 from reproduction.data import fedisic, fetch
+from reproduction.provenance import results_folder
 
+RECORD = results_folder() / "bench" / "calls.json"
 CALLS = accepted.CALLS + accepted_door.CALLS
 NONSENSE = [
     None, True, "", "text", "0.5", b"bytes", np.nan, np.inf, -np.inf, -1, 0, 1, 2.5, 1e300, -1e300, 1e-300,
@@ -91,4 +93,5 @@ def measure(calls: int = 500, seed: int = 0) -> dict:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(*map(int, sys.argv[1:]))))
+    recording.write(RECORD, "python -m reproduction.bench.calls", measure)
+    print(json.dumps(json.loads(RECORD.read_text())["measured"]))
