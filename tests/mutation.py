@@ -3,8 +3,8 @@
     pip install mutmut==3.8.1
     python tests/mutation.py [--sample N] [--keep FOLDER] [metrics sharing ...]
 
-Records in results/bench/mutation.json for each file the mutants tried and killed, and those that survived (`mutmut show NAME` in
-FOLDER says what they are). `--sample N` tries N mutants of each file, always the same. Texts of errors are not mutated.
+Records in results/bench/mutation.json for each file the mutants tried and killed, and those that survived (`mutmut show
+NAME` in FOLDER says what they are). `--sample N` tries N mutants of each file, always the same. Texts of errors stay.
 """
 
 import argparse
