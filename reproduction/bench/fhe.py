@@ -3,14 +3,10 @@
 Times are processor time, so that other programs on the machine do not count; ratios compare the same work.
 """
 
-import gc
 import math
 import os
-import resource
-import sys
 import tempfile
 import time
-from collections.abc import Callable
 
 import numpy as np
 import tenseal as ts
@@ -21,10 +17,11 @@ from sklearn.datasets import load_digits
 from torch import nn
 
 from cycle.distillation import approximate_kl, kl
-from cycle.fhe import EncryptedChannel, Evaluator, KeyOwner, Params, PolyNet, wire
-from cycle.fhe.params import FLOOD
+from cycle.fhe import EncryptedChannel, Evaluator, KeyOwner, Params, PolyNet
 from reproduction import models
 from reproduction.bench import attacks_fhe, recording
+from reproduction.bench.flood import flooding_bits
+from reproduction.bench.recording import fastest, peak_megabytes
 from reproduction.provenance import results_folder
 
 RECORD = results_folder() / "bench" / "fhe.json"
@@ -55,9 +52,9 @@ def memory_growth(rounds: int = 2000) -> float:
     channel = EncryptedChannel([torch.rand(4, 2), torch.rand(4, 2)], network)
     for index in recording.steps(range(rounds + 100), "encrypted answers"):
         if index == 100:
-            before = _peak_megabytes()
+            before = peak_megabytes()
         channel.answer(0, 1, index, network)
-    return _peak_megabytes() - before
+    return peak_megabytes() - before
 
 
 def kl_term(samples=SLOTS) -> dict[str, float]:
@@ -85,7 +82,7 @@ def kl_term(samples=SLOTS) -> dict[str, float]:
         mine = [ts.ckks_vector(context, row) for row in probabilities[:few]]
         return [p.dot(z).decrypt()[0] for p, z in zip(mine, peers, strict=True)]
 
-    ours, theirs = _seconds(packed, 5) / samples, _seconds(naive, 2) / few
+    ours, theirs = fastest(packed, 5) / samples, fastest(naive, 2) / few
     return {
         "kl_us_per_sample": 1e6 * ours,
         "kl_vs_naive": theirs / ours,
@@ -118,7 +115,7 @@ def _inference(network, images):
     evaluator = Evaluator(params, owner.public_bundle(), owner.encrypt_inputs(flat), polynomial.features)
     clear = polynomial(flat)
     found = owner.decrypt_logits(evaluator.logits(polynomial), CLASSES)
-    ours = _seconds(lambda: evaluator.logits(polynomial), 5) / SLOTS
+    ours = fastest(lambda: evaluator.logits(polynomial), 5) / SLOTS
 
     # A unit that is always one carries the biases, so both baselines are two matrix products around a square.
     (first, bias), (last, shift) = polynomial.maps
@@ -129,10 +126,10 @@ def _inference(network, images):
 
     batch = ts.ckks_tensor(context, ones[:, None], batch=True)
     plain = ts.plain_tensor(inner), ts.plain_tensor(outer)
-    tensor = _seconds(lambda: batch.mm(plain[0]).square().mm(plain[1]), 1) / SLOTS
+    tensor = fastest(lambda: batch.mm(plain[0]).square().mm(plain[1]), 1) / SLOTS
     vector = ts.ckks_vector(context, ones[0])
     matrices = inner.tolist(), outer.tolist()
-    single = _seconds(lambda: vector.mm(matrices[0]).square().mm(matrices[1]), 2)
+    single = fastest(lambda: vector.mm(matrices[0]).square().mm(matrices[1]), 2)
     baselines = [
         np.array(batch.mm(plain[0]).square().mm(plain[1]).decrypt().tolist())[:, 0],
         np.array(vector.mm(matrices[0]).square().mm(matrices[1]).decrypt()),
@@ -186,14 +183,14 @@ def _convolution():
     """
     network = nn.Sequential(nn.Conv2d(1, 4, 7, stride=3), models.Square(), nn.Flatten(), nn.Linear(256, CLASSES))
     seconds, _ = _random_images(network, (1, 28, 28))
-    return {"cnn_ms_per_sample": 1e3 * seconds, "peak_memory_gb": _peak_megabytes() / 1e3}
+    return {"cnn_ms_per_sample": 1e3 * seconds, "peak_memory_gb": peak_megabytes() / 1e3}
 
 
 def _cifar():
     """A convolutional network with one square on images of CIFAR's shape."""
     network = nn.Sequential(nn.Conv2d(3, 8, 8, stride=4), models.Square(), nn.Flatten(), nn.Linear(392, CLASSES))
     seconds, error = _random_images(network, (3, 32, 32))
-    return {"cifar_ms_per_sample": 1e3 * seconds, "cifar_logit_error": error, "cifar_peak_mb": _peak_megabytes()}
+    return {"cifar_ms_per_sample": 1e3 * seconds, "cifar_logit_error": error, "cifar_peak_mb": peak_megabytes()}
 
 
 def _random_images(network, shape):
@@ -210,24 +207,6 @@ def _random_images(network, shape):
     answer = evaluator.logits(polynomial)
     seconds = time.process_time() - start
     return seconds / SLOTS, float(np.abs(owner.decrypt_logits(answer, CLASSES) - polynomial(samples)).max())
-
-
-def flooding_bits(network, images) -> float:
-    """log2 of the flood over what evaluation adds to the logits, beyond the owner's own noise that it knows."""
-    flat = images[:128].flatten(1).double().numpy()
-    polynomial = PolyNet.from_torch(network, (1, 8, 8), samples=flat)
-    params = Params(polynomial.depth, 128)
-    owner = KeyOwner(params)
-    upload = owner.encrypt_inputs(flat)
-    evaluator = Evaluator(params, owner.public_bundle(), upload, 64)
-    sent = wire.unpack_seeded(params, upload, params.moduli, 64).transpose(1, 2, 0, 3)
-    known = [owner.slots(wire.ciphertext(params, words, 2.0**params.input_bits))[:128] for words in sent]
-    values = np.stack(known, axis=1)
-    for index, (weights, bias, bits) in enumerate(polynomial.quantised(params)):
-        values = (values if index == 0 else values**2) @ (weights * 2.0**-bits).T + bias
-    columns = [evaluator._at_the_end(column) for column in evaluator._infer(polynomial)]
-    heard = np.stack([owner.slots(column)[:128] for column in columns], axis=1)
-    return float(np.log2(FLOOD / (heard - values).real.std()))
 
 
 def _digits():
@@ -251,22 +230,6 @@ def _tenseal_context(bits, scale_bits):
     context.global_scale = 2.0**scale_bits
     context.generate_galois_keys()
     return context
-
-
-def _seconds(function: Callable, times: int) -> float:
-    """Processor seconds of the fastest of `times` calls."""
-    gc.collect()
-    spans = []
-    for _ in range(times):
-        start = time.process_time()
-        function()
-        spans.append(time.process_time() - start)
-    return min(spans)
-
-
-def _peak_megabytes():
-    units = 1e6 if sys.platform == "darwin" else 1e3
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / units
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -117,16 +118,16 @@ def _rows(person, options):
     return torch.arange(person.size, device=person.device).split(options.batch_size)
 
 
-def _seconds(*functions, repeats=5) -> list[float]:
+def _seconds(repeats=5, **functions) -> SimpleNamespace:
     """The shortest time of each, measured in turn so that a slow moment of the machine meets all of them."""
-    times = [[] for _ in functions]
+    times = {name: [] for name in functions}
     for repeat in steps(range(1 + repeats), "rounds of each kind, in turn"):
-        for function, measured in zip(functions, times, strict=True):
+        for name, function in functions.items():
             began = clock()
             function()
             if repeat:  # the first is for warming up
-                measured.append(clock() - began)
-    return [min(measured) for measured in times]
+                times[name].append(clock() - began)
+    return SimpleNamespace(**{name: min(measured) for name, measured in times.items()})
 
 
 def measure() -> dict[str, float]:
@@ -156,47 +157,34 @@ def _measure():
     people, channel = state.participants, Here(state)
     channel.open(0, 0, everybody, True)
 
-    (
-        vpdl_round,
-        learning,
-        bare,
-        bare_half,
-        scores,
-        bare_scores,
-        published,
-        resident,
-        no_graph,
-        channels_last,
-        fed,
-        loader,
-    ) = _seconds(
-        lambda: next(vpdl),
-        lambda: next(cycle),
-        bare_passes(people, options, everybody),
-        bare_passes(people, options, half),
-        lambda: private.scores(state, options, Rules(), channel, everybody),
-        bare_scoring(people, options),
-        lambda: published_shape(people, options),
-        lambda: published_shape(people, options, item_wise=False),
-        lambda: published_shape(people, options, item_wise=False, graph=False),
-        lambda: published_shape(people, options, item_wise=False, graph=False, layout=torch.channels_last),
-        lambda: next(server),
-        lambda: plain_loader(people, options),
+    took = _seconds(
+        vpdl=lambda: next(vpdl),
+        learning=lambda: next(cycle),
+        bare=bare_passes(people, options, everybody),
+        bare_half=bare_passes(people, options, half),
+        scores=lambda: private.scores(state, options, Rules(), channel, everybody),
+        bare_scores=bare_scoring(people, options),
+        published=lambda: published_shape(people, options),
+        resident=lambda: published_shape(people, options, item_wise=False),
+        no_graph=lambda: published_shape(people, options, item_wise=False, graph=False),
+        last=lambda: published_shape(people, options, item_wise=False, graph=False, layout=torch.channels_last),
+        fedavg=lambda: next(server),
+        loader=lambda: plain_loader(people, options),
     )
     part = SAMPLES / HELD / options.period  # of a calibration, that falls on a round
-    per_round = scores * part
+    cycle_round = took.learning + took.scores * part
     return {
-        "vpdl_vs_published": vpdl_round / published,
-        "cycle_vs_published": (learning + per_round) / published,
-        "round_vs_bare_compute": vpdl_round / bare,
-        "cycle_round_vs_bare_compute": (learning + per_round) / (bare_half + bare_scores * part),
-        "reputation_overhead": per_round / (learning + per_round),
-        "saved_by_resident_data": (published - resident) / published,
-        "saved_by_no_graph": (resident - no_graph) / published,
-        "saved_by_layout": (no_graph - channels_last) / published,
-        "saved_by_one_kl_and_fused_step": (channels_last - vpdl_round) / published,
+        "vpdl_vs_published": took.vpdl / took.published,
+        "cycle_vs_published": cycle_round / took.published,
+        "round_vs_bare_compute": took.vpdl / took.bare,
+        "cycle_round_vs_bare_compute": cycle_round / (took.bare_half + took.bare_scores * part),
+        "reputation_overhead": took.scores * part / cycle_round,
+        "saved_by_resident_data": (took.published - took.resident) / took.published,
+        "saved_by_no_graph": (took.resident - took.no_graph) / took.published,
+        "saved_by_layout": (took.no_graph - took.last) / took.published,
+        "saved_by_one_kl_and_fused_step": (took.last - took.vpdl) / took.published,
         "answers_sent": float(half.mean() * PARTICIPANTS / (PARTICIPANTS - 1)),
-        "fedavg_vs_loader": fed / loader,
+        "fedavg_vs_loader": took.fedavg / took.loader,
         "ops_per_step": operations(people, PARTICIPANTS - 1, options),
         "ops_per_step_alone": operations(people, 0, options),
     }

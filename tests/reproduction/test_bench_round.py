@@ -1,5 +1,7 @@
 """What is timed does the work it is named after, and a training step dispatches no more than it must."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -69,10 +71,10 @@ def test_a_measurement_gives_every_number_that_is_explained(monkeypatch):
     """Each function is called once and said to take 1, 2, 3, ... seconds, in their order."""
     monkeypatch.setattr(bench, "SAMPLES", 2 * bench.BATCH)
 
-    def seconds(*functions):
-        for function in functions:
+    def seconds(**functions):
+        for function in functions.values():
             function()
-        return [float(number) for number in range(1, 1 + len(functions))]
+        return SimpleNamespace(**{name: float(number) for number, name in enumerate(functions, 1)})
 
     monkeypatch.setattr(bench, "_seconds", seconds)
     measured = bench.measure()
