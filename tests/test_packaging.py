@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+import cycle
+
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LINES = [line for line in (ROOT / "requirements.txt").read_text().splitlines() if not line.startswith("#")]
@@ -52,6 +54,13 @@ def test_every_requirement_has_a_lower_bound_that_the_lock_keeps():
     for requirement in roots():
         assert ">=" in str(requirement.specifier), f"{requirement} wants a lower bound in pyproject.toml"
         assert requirement.specifier.contains(pinned[canonical(requirement.name)]), requirement
+
+
+def test_there_is_one_version():
+    """In pyproject.toml, the package, CITATION.cff and, newest first, CHANGELOG.md."""
+    cited = re.search(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)[1]
+    newest = re.search(r"^## \[([\d.]+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)[1]
+    assert PROJECT["version"] == cycle.__version__ == cited == newest
 
 
 @pytest.fixture(scope="module")
