@@ -5,7 +5,6 @@ A control is (run, parties, results) -> the rules that it puts in the place of t
 """
 
 import copy
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from cycle.party import Answers, Heard, Party, answer, learn
 from cycle.rules import Rules
 from cycle.state import Round, State, alone
 from cycle.streams import SHARE, generator
+from reproduction.fields import load
 from reproduction.settings import Run
 
 
@@ -89,7 +89,7 @@ def matched(run: Run, parties: list[Party], results: Path) -> Rules:
     path = results / replace(run, variant=run.variant.removesuffix("matched").removesuffix("-"), control=None).path
     if not path.exists():
         raise ValueError(f"{path} must be recorded before {run.path}, which takes its volume from it")
-    record = json.loads(path.read_text())
+    record = load(path)
     off = ~np.eye(run.n, dtype=bool)
     score = float(np.mean([np.asarray(entry["matrix"])[off] for entry in record["reputation"]]))
     rng = generator(run.seed, SHARE)

@@ -1,6 +1,5 @@
 """Ours beside the paper's: recorded runs summarised by split and method, with their spread over seeds."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 from cycle.methods import method_of
 from reproduction import paper, records
 from reproduction.catalogue import EXPERIMENTS, OPTIONS, runs_of
+from reproduction.fields import load
 from reproduction.judge.compare import spread_text
 from reproduction.judge.trials import trials
 from reproduction.records import RESULTS
@@ -98,7 +98,7 @@ def across_processors(name: str, profile: str, results: Path = RESULTS) -> list[
     found = []
     for run, record in records.read(name, profile, results=results):
         alone = results / run.alone().path
-        if alone.exists() and not _on_one_processor(run, record, json.loads(alone.read_text())):
+        if alone.exists() and not _on_one_processor(run, record, load(alone)):
             found.append(run)
     return found
 
