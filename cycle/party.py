@@ -72,9 +72,8 @@ class Party:
     def size(self) -> int:
         return len(self.labels)
 
-    def join(self, index: int, seed: int, options: Options, device: torch.device) -> "Party":
-        """Take a place in a group: a number, the group's seed, the device, an optimiser."""
-        self.index, self.seed = index, seed
+    def join(self, options: Options, device: torch.device) -> "Party":
+        """Make ready to train: on the device, with an optimiser."""
         self.model.to(device)
         self.inputs, self.labels = self.inputs.to(device), self.labels.to(device)
         wanted = self.wanted_optimizer or _sgd(options)

@@ -128,8 +128,10 @@ def start(
     if len(parties) < 2:
         raise ValueError(f"parties must be two or more, got {len(parties)}")
     ranks = Ranks.of(len(parties))
+    for n, party in enumerate(parties):
+        party.index, party.seed = n, seed
     for n in ranks.here:
-        parties[n].join(n, seed, options, device)
+        parties[n].join(options, device)
     if common_start or options.common_start:
         _same_weights(parties, ranks.here)
     return State(parties, seed, ranks, Ledger(len(parties)), _classes(parties, ranks.here), device)

@@ -70,7 +70,7 @@ def test_only_training_asks_for_augmented_inputs():
     inputs, labels = torch.randn(40, 3), torch.arange(40) % 2
     for augment in (True, False):
         options = Options(augment=augment, batch_size=16)
-        one = Party(nn.Linear(3, 2), (inputs, labels), prepare=prepare).join(0, 0, options, torch.device("cpu"))
+        one = Party(nn.Linear(3, 2), (inputs, labels), prepare=prepare).join(options, torch.device("cpu"))
         learn(one, 0, options)
         assert asked == [augment] * 3
         asked.clear()
@@ -88,7 +88,7 @@ def test_an_own_loss_takes_the_place_of_the_cross_entropy():
         return (logits - F.one_hot(labels, 2)).square().sum(dim=1).mean()
 
     options = Options(lr=0.05, momentum=0.0, weight_decay=0.0)
-    one = Party(nn.Linear(3, 2, bias=False), (inputs, labels), loss=squared).join(0, 0, options, torch.device("cpu"))
+    one = Party(nn.Linear(3, 2, bias=False), (inputs, labels), loss=squared).join(options, torch.device("cpu"))
     weight = one.model.weight.detach().clone()
     error = inputs @ weight.T - F.one_hot(labels, 2)
     learn(one, 0, options)
@@ -190,7 +190,7 @@ def test_the_schedule_multiplies_the_rates_of_an_own_optimiser():
         return torch.optim.SGD([{"params": [weight], "lr": 0.2}, {"params": [bias], "lr": 0.01}])
 
     options = Options(lr=99.0, lr_every=1, lr_decay=0.5, local_epochs=0, rounds=3)
-    one = Party(nn.Linear(3, 2), (inputs, labels), optimizer=groups).join(0, 0, options, torch.device("cpu"))
+    one = Party(nn.Linear(3, 2), (inputs, labels), optimizer=groups).join(options, torch.device("cpu"))
     expected = [part.detach().clone() for part in one.model.parameters()]
     for epoch in range(3):
         loss = F.cross_entropy(one.model(inputs), labels)
