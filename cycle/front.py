@@ -71,7 +71,7 @@ class Result:
         return metrics.fairness_report(self.alone, self.accuracy)
 
     def save(self, directory) -> Path:
-        """record.json, and a file of weights a party (with several ranks: of those trained here)."""
+        """record.json, and a file of weights a party (with several ranks: those trained here)."""
         place = Path(directory)
         for party in (party for party in self.parties if party.optimizer):
             store.save(place / f"party-{party.index + 1}.pt", dict(party.model.state_dict()))
