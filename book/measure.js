@@ -64,6 +64,21 @@
       }
       return known.get(e);
     };
+    // In a drawing: the shapes that were filled before it, where the middle of the text is.
+    const written = (text, drawing, page) => {
+      const box = text.getBoundingClientRect(), x = box.x + box.width / 2, y = box.y + box.height / 2;
+      let under = page;
+      for (const shape of drawing.querySelectorAll("path, rect, circle, polygon, use")) {
+        if (shape.closest("defs, clipPath") || !(shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING)) continue;
+        const style = getComputedStyle(shape), around = shape.getBoundingClientRect();
+        if (style.fill == "none" || x < around.left || x > around.right || y < around.top || y > around.bottom) continue;
+        const here = shape.isPointInFill && new DOMPoint(x, y).matrixTransform(shape.getScreenCTM().inverse());
+        if (here && !shape.isPointInFill(here)) continue;
+        const tint = parse(style.fill);
+        under = over({rgb: tint.rgb, a: tint.a * Number(style.fillOpacity) * Number(style.opacity)}, under);
+      }
+      return under;
+    };
     const found = {};
     const elements = [...document.querySelectorAll("body *")].filter(e =>
       [...e.childNodes].some(n => n.nodeType == Node.TEXT_NODE && n.data.trim()));
@@ -72,9 +87,7 @@
       if (element.closest("script, style, noscript, mjx-container, mjx-assistive-mml") || (drawing && element.closest("title"))) continue;
       if (!element.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
       const style = getComputedStyle(element), size = parseFloat(style.fontSize);
-      const cell = drawing && element.previousElementSibling?.tagName == "rect" && getComputedStyle(element.previousElementSibling);
-      const [page] = behindOf(drawing ?? element), tint = cell && parse(cell.fill);  // a number written into a cell
-      const behind = cell ? over({rgb: tint.rgb, a: tint.a * Number(cell.fillOpacity)}, page) : page, [, opacity] = behindOf(element), colour = parse(drawing ? style.fill : style.color);
+      const [page] = behindOf(drawing ?? element), behind = drawing ? written(element, drawing, page) : page, [, opacity] = behindOf(element), colour = parse(drawing ? style.fill : style.color);
       const front = over({rgb: colour.rgb, a: colour.a * opacity}, behind);
       const [dark, light] = [luminance(front), luminance(behind)].sort((x, y) => x - y);
       const contrast = (light + 0.05) / (dark + 0.05);

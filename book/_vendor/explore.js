@@ -111,10 +111,9 @@
         mark.z.forEach((row, i) => row.forEach((value, j) => {
           if (value === null) return;
           const cell = {x: X(j - 0.5), y: Y(i - 0.5), width: X(j + 0.5) - X(j - 0.5), height: Y(i + 0.5) - Y(i - 0.5)};
-          add(svg, "rect", {...cell, ...paint, "stroke-width": 0, "fill-opacity": 0.05 + 0.75 * value});
+          add(svg, "rect", {...cell, ...paint, "stroke-width": 0, "fill-opacity": 0.05 + 0.6 * value});
           if (cell.width > 28) {
-            const ink = value > 0.5 ? {style: "fill:#010101"} : {};  // stays dark in the dark, on what is bright
-            add(svg, "text", {x: X(j), y: Y(i) + 4, "text-anchor": "middle", ...ink}, value.toFixed(2));
+            add(svg, "text", {x: X(j), y: Y(i) + 4, "text-anchor": "middle", style: "fill:var(--cycle-ink)"}, value.toFixed(2));
           }
         }));
       }

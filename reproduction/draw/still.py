@@ -84,9 +84,8 @@ def _arrows(ax, mark, colour, panel):
 def _grid(ax, mark, colour, panel):
     for (row, column), value in np.ndenumerate(np.array([_floats(line) for line in mark["z"]])):
         if np.isfinite(value):
-            ax.add_patch(plt.Rectangle((column - 0.5, row - 0.5), 1, 1, color=colour, alpha=0.05 + 0.75 * value, lw=0))
-            ink = "#010101" if value > 0.5 else "black"  # stays dark in the dark, on what is bright
-            ax.text(column, row, f"{value:.2f}", ha="center", va="center", size=9, color=ink)
+            ax.add_patch(plt.Rectangle((column - 0.5, row - 0.5), 1, 1, color=colour, alpha=0.05 + 0.6 * value, lw=0))
+            ax.text(column, row, f"{value:.2f}", ha="center", va="center", size=9)
 
 
 DRAW = {"line": _line, "area": _area, "dots": _dots, "bars": _bars, "arrows": _arrows, "grid": _grid}

@@ -19,13 +19,6 @@ CHAPTERS = measure.chapters()
 PAGES = [page for part in measure.contents().values() for page in part]
 FROM_SPHINX = ["book/appendix/api/cycle.metrics", "genindex", "prf-prf", "py-modindex", "search"]
 
-# Chapters that are still beyond the limits of book/measure.py. A chapter that is rewritten leaves this list for good.
-NOT_YET = [
-    "book/introduction",
-    "book/mean-estimation",
-    "book/free-riders",
-]
-
 pytestmark = pytest.mark.skipif(
     pdf.BROWSER is None, reason="no Chromium or Chrome on this machine (apt install chromium)"
 )
@@ -55,15 +48,9 @@ def test_a_page_is_quiet_typeset_described_and_legible(found, page):
     assert not seen["pale, light"] and not seen["pale, dark"]
 
 
-@pytest.mark.parametrize("page", [page for page in CHAPTERS if page not in NOT_YET])
+@pytest.mark.parametrize("page", CHAPTERS)
 def test_a_chapter_answers_on_its_first_screen_and_keeps_its_length(found, page):
     assert not measure.beyond(found(page))
-
-
-@pytest.mark.parametrize("page", NOT_YET)
-def test_what_is_not_yet_rewritten_is_beyond_the_limits(found, page):
-    """A page that keeps the limits, or is gone, has no place in NOT_YET."""
-    assert page in CHAPTERS and measure.beyond(found(page))
 
 
 def test_links_within_the_book_lead_somewhere(found):
