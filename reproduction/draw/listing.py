@@ -42,7 +42,7 @@ def _from(runs) -> str:
 
 
 def _grid(frame, digits: int, mark=None) -> str:
-    shown = frame.astype(object).where(frame.notna(), "")
+    shown = frame.astype(object).where(frame.notna(), "").rename_axis(columns=None)  # a name would be a cell more
     text = shown.to_html(index=False, border=0, float_format=lambda value: _number(value, digits), na_rep="")
     kinds = itertools.cycle([_kind(column) for _, column in frame.items()])  # the header row and then every other
     text = re.sub("<(t[hd])>", lambda cell: f'<{cell[1]} class="{next(kinds)}">', text)

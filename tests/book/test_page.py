@@ -96,6 +96,8 @@ def test_methods_have_one_colour_on_pages_and_in_figures():
 def test_short_tables_are_short_and_mark_the_winner():
     made = page.table(FRAME, mark=pd.DataFrame([[False, True], [False, False]])).data
     assert '<td class="numbers best">1.23</td>' in made and '<td class="numbers">0.00</td>' in made
+    pivoted = FRAME.rename_axis(columns="rule")
+    assert page.table(pivoted).data == page.table(FRAME).data
     for frame in (pd.DataFrame([range(8)]), pd.DataFrame({"a": range(13)})):
         with pytest.raises(ValueError, match="long_table"):
             page.table(frame)
