@@ -15,7 +15,7 @@ from cycle.fhe import residues, wire
 from cycle.fhe.errors import KeysRefused
 from cycle.fhe.params import Params
 
-TRIAL_SECONDS = 60
+TRIAL_SECONDS = 300
 
 
 class PublicKeys(NamedTuple):
