@@ -67,22 +67,15 @@ class EncryptedChannel:
         if isinstance(evaluator, FHEError):
             raise AnswerRefused(receiver, str(evaluator)) from evaluator
         try:
-            payload = self._computed(sender, receiver, round_index, model)
+            samples = self._samples[sender]
+            network = PolyNet.from_torch(model, self._in_shape, self.temperature, samples)
+            payload = evaluator.logits(network)
             shape = (owner.params.batch, self._classes)
             payload = self._deliver("answer", sender, receiver, round_index, shape, payload)
             logits = torch.from_numpy(owner.decrypt_logits(payload, self._classes))
         except FHEError as error:
             raise AnswerRefused(sender, str(error)) from error
         return logits.to(self._device, self._dtype)
-
-    def _computed(self, sender, receiver, round_index, model):
-        evaluator = self._evaluators[receiver]
-        before = evaluator.operations.copy()
-        samples = self._samples[sender]
-        network = PolyNet.from_torch(model, self._in_shape, self.temperature, samples=samples)
-        payload = evaluator.logits(network)
-        self.meter.computed(sender, receiver, round_index, evaluator.operations - before)
-        return payload
 
     def _deliver(self, kind, sender, receiver, round_index, shape, payload):
         """Seal, count, and open on the other side."""

@@ -1,7 +1,6 @@
 """The evaluator: a peer that computes on encrypted samples, with their owner's public bytes."""
 
 import os
-from collections import Counter
 
 import numpy as np
 import tenseal.sealapi as seal
@@ -13,13 +12,10 @@ from cycle.fhe.polynet import PolyNet
 
 
 class Evaluator:
-    """Answers one owner: params, KeyOwner.public_bundle() and KeyOwner.encrypt_inputs(), once.
-
-    `operations` counts what has been done under encryption so far.
-    """
+    """Answers one owner: params, KeyOwner.public_bundle() and KeyOwner.encrypt_inputs(), once."""
 
     def __init__(self, params: Params, bundle: bytes, inputs: bytes, features: int):
-        self.params, self.operations = params, Counter()
+        self.params = params
         with seal_refusals(WrongContent, "use the keys"):
             self._keys = keys.read(params, bundle)
             self._zeros = seal.Encryptor(params.context, self._keys.public)
@@ -58,7 +54,6 @@ class Evaluator:
         self._zeros.encrypt_zero(answer.parms_id(), zero)
         zero.scale = answer.scale
         self._seal.add_inplace(answer, zero)
-        self.operations.update(randomisations=1)
 
     def _infer(self, network):
         """One ciphertext a class: integer matrix product on residues, then squares and maps."""
@@ -78,7 +73,6 @@ class Evaluator:
             residues.modular_product(weights, rows, modulus)
             for rows, modulus in zip(self._inputs, params.moduli, strict=True)
         ]
-        self.operations.update(plain_multiplications=int(np.count_nonzero(weights)))
         columns = []
         for *rows, shift in zip(*products, bias, strict=True):
             words = np.stack(rows).reshape(len(rows), 2, -1).swapaxes(0, 1)
@@ -102,7 +96,6 @@ class Evaluator:
                     self._seal.add_inplace(total, product)
             self._add_bias(total, shift)
             columns.append(total)
-        self.operations.update(plain_multiplications=int(np.count_nonzero(weights)))
         return columns
 
     def _add_bias(self, ciphertext, bias):
@@ -116,7 +109,6 @@ class Evaluator:
         self._seal.square(ciphertext, result)
         self._seal.relinearize_inplace(result, self._keys.relinearisation)
         self._seal.rescale_to_next_inplace(result)
-        self.operations.update(multiplications=1, relinearisations=1, rescales=1)
         return result
 
     def _at_the_end(self, column):
@@ -141,7 +133,6 @@ class Evaluator:
             turned = seal.Ciphertext()
             self._seal.rotate_vector(result, -self.params.batch, self._keys.rotation, turned)
             self._seal.add_inplace(turned, column)
-            self.operations.update(rotations=1)
             result = turned
         return result
 

@@ -1,22 +1,17 @@
-"""What travelled and what was computed, for every sender, receiver and round."""
+"""What travelled, for every sender, receiver and round."""
 
 from collections import Counter, defaultdict
 
 
 class TrafficMeter:
-    """Bytes by kind of message, and operations, for each (sender, receiver, round)."""
+    """Bytes by kind of message, for each (sender, receiver, round)."""
 
     def __init__(self):
         self.bytes = defaultdict(Counter)
-        self.operations = defaultdict(Counter)
 
     def sent(self, sender: int, receiver: int, round_index: int, kind: str, size: int) -> None:
         """Enter one message of `size` bytes."""
         self.bytes[sender, receiver, round_index][kind] += size
-
-    def computed(self, sender: int, receiver: int, round_index: int, operations: Counter) -> None:
-        """Enter what the sender computed for this receiver."""
-        self.operations[sender, receiver, round_index].update(operations)
 
     def total_bytes(self, *kinds: str) -> int:
         """Bytes of these kinds of message, of all kinds by default."""

@@ -103,6 +103,3 @@ class KeyOwner:
         raise SecretKeyRefused("a KeyOwner holds a secret key: it cannot be copied or pickled")
 
     __reduce_ex__ = __reduce__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
-
-    def __repr__(self) -> str:
-        return f"KeyOwner(key {self.key_id.hex()[:8]})"

@@ -11,13 +11,14 @@ from reproduction import catalogue
 def test_a_bad_answer_is_dropped_and_named_and_the_others_go_on(rounds_of, monkeypatch):
     run = next(run for run in catalogue.runs_of("encrypted", "smoke") if run.method == "cycle")
     options = replace(run.options, local_epochs=1, rounds=2, period=3, privacy="fhe")
-    true_payload = channels.EncryptedChannel._computed
+    true_delivery = channels.EncryptedChannel._deliver
 
-    def garbage_from_the_last(self, sender, receiver, round_index, model):
-        payload = true_payload(self, sender, receiver, round_index, model)
-        return np.random.default_rng(0).bytes(len(payload)) if sender == 2 else payload
+    def garbage_from_the_last(self, kind, sender, receiver, round_index, shape, payload):
+        if kind == "answer" and sender == 2:
+            payload = np.random.default_rng(0).bytes(len(payload))
+        return true_delivery(self, kind, sender, receiver, round_index, shape, payload)
 
-    monkeypatch.setattr(channels.EncryptedChannel, "_computed", garbage_from_the_last)
+    monkeypatch.setattr(channels.EncryptedChannel, "_deliver", garbage_from_the_last)
     rounds = rounds_of(replace(run, n=3, images=150, options=options))
     last, weights = rounds[-1]
     assert last.index == 1 and all(vector.isfinite().all() for vector in weights)
