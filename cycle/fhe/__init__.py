@@ -4,6 +4,12 @@ Read in this order: params, residues, polynet (what is computed), wire and messa
 owner and evaluator (who computes), trial and channel (how a run uses them).
 """
 
+import importlib.util
+
+if importlib.util.find_spec("tenseal") is None:
+    told = "encryption needs tenseal: pip install 'cycle-book[fhe]' (in a clone: '.[fhe]')"
+    raise ModuleNotFoundError(told, name="tenseal")
+
 from cycle.fhe.channel import EncryptedChannel
 from cycle.fhe.errors import AnswerRefused, FHEError
 from cycle.fhe.evaluator import Evaluator

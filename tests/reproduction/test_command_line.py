@@ -226,6 +226,15 @@ def test_a_command_that_needs_an_extra_says_which():
     assert {prepare.PACKAGES[module]: extra for module, extra in command_line.EXTRAS.items()} == named
 
 
+def test_encryption_without_its_extra_says_which():
+    code = "import sys\nsys.modules['tenseal'] = None\nimport importlib.util\n"
+    code += "importlib.util.find_spec = lambda name: None\nimport cycle.fhe"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT).stderr
+    assert said.splitlines()[-1].endswith(
+        "encryption needs tenseal: pip install 'cycle-book[fhe]' (in a clone: '.[fhe]')"
+    )
+
+
 FAULTS = """
 import resource, sys, torch
 from reproduction.cli import keep_freed_memory
