@@ -90,5 +90,6 @@ def target(answers: torch.Tensor, weights: torch.Tensor, counts=None, temperatur
     weights = weights * usable
     if counts is None:
         return (weights.to(log_q.dtype).view(-1, 1, 1) * log_q).sum(dim=0), weights.sum(), usable
+    counts = counts.where(usable[:, None], 0)
     each = (weights[:, None] * counts)[:, :, None].to(log_q.dtype)
     return (each * log_q).sum(dim=0), each.sum(dim=0), usable

@@ -19,6 +19,8 @@ class Heard:
     bound: float | None = None  # centred logits are clipped to it
     count: Callable | None = None  # the rule `count` of cycle.rules; None: all answers count alike
     usable: list[torch.Tensor] = field(default_factory=list)  # by minibatch: whose could be used
+    # by minibatch, where a rule counts: [peer, sample]
+    counted: list[torch.Tensor] = field(default_factory=list)
 
     def loss(self, logits, inputs, rows, labels, temperature) -> torch.Tensor:
         """sum_k weight_k KL(student || peer_k), all peers stacked and weighed at once."""
@@ -29,6 +31,8 @@ class Heard:
         counts = self.count(received, labels) if self.count else None
         target, weight, usable = distillation.target(received, self.weights, counts, temperature)
         self.usable.append(usable)
+        if counts is not None:
+            self.counted.append(counts.where(usable[:, None], 0))
         return distillation.weighted_kl(logits, target, weight, temperature)
 
 

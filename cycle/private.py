@@ -48,6 +48,7 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
             fresh = scores(state, options, rules, channel, shares)
             state.reputation = reputation.update(state.reputation, fresh, options.alpha)
         weight, losses = scale * used(state, options, rules, t) * shares.T, []
+        counted = None if rules.count is None else np.full(shares.shape, np.nan)
         for party in state.participants:
             n = party.index
             peers = np.flatnonzero(weight[n])
@@ -55,6 +56,8 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
             heard = hears(party, weight[n, peers], told, options, rules)
             losses.append(learn(party, state.epoch, options, heard))
             refused |= unusable(party, peers, heard)
+            if heard is not None and heard.counted:
+                counted[n, peers] = torch.cat(heard.counted, dim=1).mean(dim=1).tolist()
         state.ledger.record(t, state.ranks.sent(shares), channel.bytes(t))
         state.epoch += 1
         yield Round(
@@ -65,6 +68,7 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
             state.reputation.copy(),
             shares,
             scoring,
+            counted=counted,
             refused=refused,
         )
 

@@ -7,6 +7,7 @@ A control is (run, parties, results) -> the rules that it puts in the place of t
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -105,8 +106,19 @@ def matched(run: Run, parties: list[Party], results: Path) -> Rules:
 
 
 def margin(run: Run, parties: list[Party], results: Path) -> Rules:
-    """The defended form: answers count as far as they are right."""
-    return Rules(count=defence.by_margin())
+    """The defended form: answers count as far as they are right, in full from a margin of five on."""
+    return Rules(count=defence.by_margin(5.0))
+
+
+@cache
+def margin_of(scale: float) -> Callable:
+    """The same, in full from another margin on."""
+
+    def control(run: Run, parties: list[Party], results: Path) -> Rules:
+        return Rules(count=defence.by_margin(scale))
+
+    control.__name__ = f"margin{scale:g}"
+    return control
 
 
 class Lying:

@@ -120,6 +120,9 @@ def _measured(done: Round, dataset, tested: bool) -> dict[int, dict]:
             one["accuracy"] = {point: accuracy(models[row], *test) for point, models in done.models.items()}
         if done.scored:
             one["reputation"] = done.reputation[party.index].tolist()
+        if done.scored and done.counted is not None:
+            row = done.counted[party.index].round(4).tolist()
+            one["counted"] = [None if value != value else value for value in row]
         found[party.index] = one
     return found
 
@@ -141,13 +144,16 @@ def _enter(log: dict, run: Run, done: Round, measured: dict[int, dict], tested: 
         log["losses"].append({"round": done.index, "losses": losses})
     if done.scored:
         log["reputation"].append({"round": done.index, "matrix": [one["reputation"] for one in values]})
+        if all("counted" in one for one in values):
+            matrix = [one["counted"] for one in values]
+            log.setdefault("counted", []).append({"round": done.index, "matrix": matrix})
     return first
 
 
 def _record(run: Run, experiment: str, state: State, dataset, log: dict, results: Path) -> dict:
     final, of_the_run = log["curve"][-1]["accuracy"], run.settings()
     named = ("profile", "dataset", "model", "width", "method", "variant", "split", "n", "seed")
-    logged = ("start", "reputation", "curve", "losses", "refused", "provenance")
+    logged = ("start", "reputation", "counted", "curve", "losses", "refused", "provenance")
     return {
         "experiment": experiment,
         **{name: of_the_run[name] for name in named},
@@ -163,5 +169,5 @@ def _record(run: Run, experiment: str, state: State, dataset, log: dict, results
         "seconds": round(log["seconds"], 1),
         "options": asdict(run.options) | {name: of_the_run[name] for name in OF_A_RUN},
         "data_hash": dataset.hash,
-        **{name: log[name] for name in logged},
+        **{name: log[name] for name in logged if name in log},
     }

@@ -35,6 +35,11 @@ class Scored(Part):
     matrix: list[list[Share]]
 
 
+class Counted(Part):
+    round: int
+    matrix: list[list[Share | None]]  # None: no answer
+
+
 class Messages(Part):
     sent: Count
     possible: Count
@@ -70,6 +75,7 @@ class Record(Part):
     bytes: Count = ABSENT
     shares: list[list[Count]] = ABSENT  # one row more where there is a server
     reputation: list[Scored]
+    counted: list[Counted] = ABSENT  # where a rule says how far answers count: [receiver, sender], at calibrations
     curve: list[Tested]
     losses: list[Losses] = ABSENT
     seconds: Annotated[Number, Field(ge=0)]
@@ -84,9 +90,10 @@ class Record(Part):
             rows |= {f"curve of round {point.round}": point.accuracy}
             rows |= {f"curve of round {point.round}, {name}": values for name, values in point.points.items()}
         rows |= {f"losses of round {point.round}": point.losses for point in self.losses or ()}
-        for point in self.reputation:
-            name = f"reputation of round {point.round}"
-            rows |= {name: point.matrix} | {f"{name}, row {k}": row for k, row in enumerate(point.matrix)}
+        for what, points in (("reputation", self.reputation), ("counted", self.counted or ())):
+            for point in points:
+                name = f"{what} of round {point.round}"
+                rows |= {name: point.matrix} | {f"{name}, row {k}": row for k, row in enumerate(point.matrix)}
         for name, values in rows.items():
             if values is not None and len(values) != n:
                 raise ValueError(f"{name} has {len(values)} values for {n} participants")

@@ -13,6 +13,7 @@ from reproduction.experiments.shared import (
 
 LATE, LATE_T = f"{PRINTED_RATE}-late", f"{PRINTED_RATE}-late-T10"  # decays 25 and 50 rounds after the first
 RECOMMENDED = "recommended"
+HELD_OUT = "held-out"
 OWN_T, OWN_T_RATE = "own-T5", "own-T5-lr0.1"
 CONSTANT = {"lies": {4: attacks.constant}}
 FLIPPER = {"flips": {4: 1.0}}
@@ -37,6 +38,32 @@ def _hostile(liars):
         name = f"{attack.__name__}x{len(liars)}" if attack else ""
         for rule, changes in DEFENDED.items():
             yield "-".join(filter(None, (name, rule))), {"methods": ("cycle",)} | lies | changes
+
+
+# What the margin rule is tuned over; each is named before it is run, and which lies decide between them
+SCALES = ((1.0, 50.0), (1.0, 100.0), (1.0, 200.0), (2.0, 100.0), (2.0, 200.0), (5.0, 200.0))
+OF_SETTING25 = ((1.0, 33.0), (1.0, 66.0), (2.0, 100.0), (5.0, 200.0))
+TRIED = (None, attacks.inverted, attacks.divided)
+
+
+def _by_margin(scale, weight, before="", liars=(), attack=None, **options):
+    """CYCle under the margin rule with this scale and lambda_0: the name of the variant, and the variant."""
+    lies = dict.fromkeys(liars, attack) if attack else {}
+    name = f"margin{scale:g}-lambda{weight:g}" + (f"-{attack.__name__}x{len(liars)}" if attack else "")
+    defence = {"control": controls.margin_of(scale), "bound": 15.0, "lambda_0": weight, "lies": lies}
+    return "-".join(filter(None, (before, name))), {"methods": ("cycle",)} | options | defence
+
+
+def _tuning():
+    """On images that no run learns from: plain, and in the setting that the search chose."""
+    plain = {"judged_on": "held-out", "alone": HELD_OUT}
+    yield HELD_OUT, {"methods": ("standalone", "cycle")} | plain
+    chosen = search.followed()["setting25"] | {"judged_on": "held-out", "alone": "setting25"}
+    for attack in TRIED:
+        for scale, weight in SCALES:
+            yield _by_margin(scale, weight, HELD_OUT, (4,), attack, **plain)
+        for scale, weight in OF_SETTING25:
+            yield _by_margin(scale, weight, "setting25", (4,), attack, **chosen)
 
 
 QUESTIONS = {
@@ -76,7 +103,7 @@ QUESTIONS = {
         variants={"": {}} | _controls(CONTROLS[:2]),
     ),
     "hostile": Experiment(
-        "One of five lies, in eight ways, against the paper's rule and two defences: digits",
+        "One of five lies, in nine ways, against the paper's rule and two defences: digits",
         (),
         ("homogeneous", "imbalanced-0.6-1"),
         model="mlp",
@@ -92,6 +119,14 @@ QUESTIONS = {
         dataset="digits",
         models=ALL_DIGITS,
         variants=dict(_hostile((3, 4))),
+    ),
+    "margin-search": Experiment(
+        "The margin rule: its scale and lambda_0, judged on training images that nobody learns from: CIFAR-10, CNN",
+        (),
+        ("imbalanced-0.6-1",),
+        methods=("standalone", "cycle"),
+        model="cnn",
+        variants=dict(_tuning()),
     ),
     "reputation-augmented": Experiment(
         "The same with augmented images: CIFAR-10, CNN",
