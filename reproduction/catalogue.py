@@ -7,15 +7,17 @@ from dataclasses import fields, replace
 from cycle.methods import method_of
 from cycle.options import Options
 from reproduction import baselines  # noqa: F401 (registers its methods)
+from reproduction.experiments import read
 from reproduction.experiments.questions import QUESTIONS
-from reproduction.experiments.shared import FIVE_SPLITS, SERVER  # noqa: F401 (for chapters)
-from reproduction.experiments.tables import READINGS, TABLES, TAUS  # noqa: F401
 from reproduction.settings import PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}
 OF_A_VARIANT = ("flips", "silent", "forced_only", "control", "lies", "judged_on")  # settings beside the options
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix F)
-EXPERIMENTS = TABLES | QUESTIONS
+EXPERIMENTS = read("tables.toml") | read("questions.toml") | QUESTIONS
+FIVE_SPLITS = EXPERIMENTS["cifar10-cnn"].splits
+SERVER = ("fedavg", "cffl", "rffl", "cgsv")
+READINGS = EXPERIMENTS["gossip-readings"].variants
 
 
 def _chosen(asked, known, what):

@@ -73,7 +73,7 @@ def installed(tmp_path_factory):
         path
         for name in ("cycle", "reproduction")
         for path in (ROOT / name).rglob("*")
-        if path.suffix in (".py", ".csv")
+        if path.suffix in (".py", ".csv", ".toml")
     ]
     for path in [*kept, *(ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE"))]:
         copy = source / path.relative_to(ROOT)

@@ -41,10 +41,7 @@ TESTED_ELSEWHERE = {
     "reproduction.bench.accepted_door": "the calls that it accepts: test_bench_calls.py",
     "reproduction.bench.arguments": "what the calls are made of: test_bench_calls.py",
     "reproduction.bench.attacks_fhe": "a few of its messages: test_bench_fhe.py",
-    **{
-        f"reproduction.experiments.{name}": "data, every entry of it: test_overview.py, test_records.py"
-        for name in ("questions", "shared", "tables")
-    },
+    "reproduction.experiments.questions": "data, every entry of it: test_overview.py, test_records.py",
     "reproduction.cli": "as a person uses it: test_command_line.py",
     "reproduction.outcome": "what run and table end with: test_command_line.py",
     "reproduction.settings": "splits, parties and paths: test_records.py, test_execute.py",

@@ -11,8 +11,6 @@ import numpy as np
 import pandas as pd
 
 from reproduction import paper, records
-from reproduction.experiments.questions import LATE, LATE_T, OWN_T_RATE
-from reproduction.experiments.shared import AUGMENTED, PRINTED_RATE
 from reproduction.records import RESULTS
 
 PRINTED = "performance-study-table-c10-right"  # every participant's accuracy, CNN, five splits
@@ -32,13 +30,13 @@ class Reading:
 READINGS = (
     Reading("plain images, rate 0.05", "cifar10-cnn"),
     Reading("rate 0.1", "learning-rate", "lr0.1"),
-    Reading("rate 0.1, cross-entropy at T", "own-temperature", OWN_T_RATE),
+    Reading("rate 0.1, cross-entropy at T", "own-temperature", "own-T5-lr0.1"),
     Reading("λ₀ for each peer", "cifar10-cnn-per-peer", "per-peer"),
-    Reading("augmented", "augmentation", AUGMENTED),
-    Reading("augmented, rate 0.1", "cifar10-cnn-augmented", PRINTED_RATE),
-    Reading("augmented, rate 0.1, λ₀ for each peer", "cifar10-cnn-augmented", f"{PRINTED_RATE}-per-peer"),
-    Reading("augmented, rate 0.1, decays at 50 and 75", "printed-numbers", LATE),
-    Reading("augmented, rate 0.1, decays at 50 and 75, T = 10", "printed-numbers", LATE_T),
+    Reading("augmented", "augmentation", "augmented"),
+    Reading("augmented, rate 0.1", "cifar10-cnn-augmented", "augmented-lr0.1"),
+    Reading("augmented, rate 0.1, λ₀ for each peer", "cifar10-cnn-augmented", "augmented-lr0.1-per-peer"),
+    Reading("augmented, rate 0.1, decays at 50 and 75", "printed-numbers", "augmented-lr0.1-late"),
+    Reading("augmented, rate 0.1, decays at 50 and 75, T = 10", "printed-numbers", "augmented-lr0.1-late-T10"),
 )
 
 

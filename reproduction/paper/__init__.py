@@ -7,7 +7,6 @@ from pathlib import Path
 import pandas as pd
 
 from reproduction.catalogue import EXPERIMENTS
-from reproduction.experiments.shared import FLIP_RATES, PRINTED_RATE
 from reproduction.settings import split_slug
 
 DATA = Path(__file__).parent
@@ -25,8 +24,8 @@ METHOD_NAMES = {
     "gossip ring": ("Gossip-SGD (Ring)",),
     "gossip exponential": ("Gossip-SGD (Exponential)",),
     "cycle-gossip": ("CYCle[Gossip]", "CYCle"),
-} | {f"cycle flip{rate}x{count}": (f"CYCle flip={rate}",) for rate in FLIP_RATES[1:] for count in (1, 2)}
-READINGS = rf" ({PRINTED_RATE}.*|per-peer)$"  # variants that are another reading of what is printed
+} | {f"cycle flip{rate}x{count}": (f"CYCle flip={rate}",) for rate in (0.2, 0.5, 1.0) for count in (1, 2)}
+READINGS = r" (augmented-lr0.1.*|per-peer)$"  # variants that are another reading of what is printed
 MODEL_NAMES = {"resnet18": "ResNet18", "cnn": "CNN"}
 DATASET_NAMES = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "fedisic": "Fed-ISIC2019"}
 
