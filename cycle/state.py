@@ -28,12 +28,12 @@ class Round:
     reputation: np.ndarray | None = None  # [scorer, scored]; gossip: the mixing matrix
     shares: np.ndarray | None = None  # [sender, receiver]
     scored: bool = False  # whether the reputation was recalibrated in this round
-    # [receiver, sender], where a rule counts: how far, mean over samples; NaN: no answer
-    counted: np.ndarray | None = None
     # to be tested, by evaluation point; the first point counts
     models: dict[str, list[nn.Module]] | None = None
     # (sender, receiver): what was wrong
     refused: dict[tuple[int, int], str] = field(default_factory=dict)
+    # [receiver, sender], where a rule counts: how far, mean over samples; NaN: no answer
+    counted: np.ndarray | None = None
 
     def __post_init__(self):
         self.models = self.models or {"own": [party.model for party in self.participants]}
