@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 MOST_THREADS = 1024
-BENCHMARKS = ("round", "scale", "theory", "fhe", "calls")
+BENCHMARKS = ("round", "scale", "theory", "fhe")
 EXTRAS = {"tenseal": "fhe"} | dict.fromkeys(
     ("torchvision", "pandas", "sklearn", "matplotlib", "PIL", "yaml", "IPython", "ipywidgets"), "reproduction"
 )  # what is imported: the extra of pyproject.toml that installs it

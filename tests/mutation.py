@@ -31,7 +31,7 @@ def prepare(folder: Path, rules) -> None:
     for name in ("cycle", "reproduction", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     tests = [f"tests/cycle/test_{name}.py" for name in rules if (ROOT / f"tests/cycle/test_{name}.py").exists()]
-    tests += ["tests/cycle/test_checks.py", "tests/reproduction/test_bench_calls.py"]
+    tests += ["tests/cycle/test_checks.py", "tests/trials/test_calls.py"]
     slow = ("whatever_comes_is_refused_by_name_or_used_rightly", "the_benchmark_counts_five_hundred")
     lists = {
         "source_paths": ["cycle"],
@@ -39,7 +39,7 @@ def prepare(folder: Path, rules) -> None:
         "also_copy": ["reproduction", "tests", "pytest.ini"],
         "do_not_mutate_patterns": ["raise ValueError"],
         "pytest_add_cli_args_test_selection": tests,
-        "pytest_add_cli_args": [f"--deselect=tests/reproduction/test_bench_calls.py::test_{name}" for name in slow],
+        "pytest_add_cli_args": [f"--deselect=tests/trials/test_calls.py::test_{name}" for name in slow],
     }
     text = "".join(f"{key}=\n" + "".join(f"    {value}\n" for value in values) for key, values in lists.items())
     (folder / "setup.cfg").write_text(f"[mutmut]\n{text}")

@@ -68,14 +68,8 @@ FHE = {
     "memory_growth_mb": Aim("megabytes that 2,000 encrypted answers leave behind", most=20),
     "refused": Aim("part of the messages forged without the key that are refused", least=1),
 }
-CALLS = {
-    "calls": Aim("calls of public functions with nonsense as one of the arguments", least=500),
-    "refused": Aim("those that a ValueError refuses by the argument's name"),
-    "used": Aim("those in which it may be used after all, and gave a value"),
-    "failed": Aim("those with another error, no name, or an answer to what cannot be answered", most=0),
-}
-AIMS = {"round": ROUND, "scale": SCALE, "theory": THEORY, "fhe": FHE, "calls": CALLS}
-MINUTES = {"round": 6, "scale": 8, "theory": 0.2, "fhe": 2, "calls": 0.2}  # about, on one core
+AIMS = {"round": ROUND, "scale": SCALE, "theory": THEORY, "fhe": FHE}
+MINUTES = {"round": 6, "scale": 8, "theory": 0.2, "fhe": 2}  # about, on one core
 
 
 def aim(benchmark: str, number: str) -> Aim:

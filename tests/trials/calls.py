@@ -1,12 +1,11 @@
 """Public functions with arguments that they cannot use: each call is refused by name or gives the right value.
 
-`cycle bench calls` tries 500 of them and tells each that was neither; `python -m reproduction.bench.calls` records it.
+`python -m tests.trials.calls` tries 500 of them, tells each that was neither, and records the counts.
 """
 
 import contextlib
 import copy
 import io
-import json
 import os
 import re
 import sys
@@ -17,26 +16,31 @@ import networkx as nx
 import numpy as np
 import torch
 
-from reproduction.bench import accepted, accepted_door, recording
-from reproduction.bench.arguments import Call
 from reproduction.data import fedisic, fetch
-from reproduction.provenance import results_folder
+from tests.trials import recorded
+from tests.trials.accepted import CALLS, Call
 
-RECORD = results_folder() / "bench" / "calls.json"
-CALLS = accepted.CALLS + accepted_door.CALLS
-NONSENSE = [
-    None, True, "", "text", "0.5", b"bytes", np.nan, np.inf, -np.inf, -1, 0, 1, 2.5, 1e300, -1e300, 1e-300,
-    10**30, 1j, np.float32(np.nan), [], [[]], {}, set(), object(), print, [np.nan], [np.inf, 1.0], [1.0], ["a",
-    "b"], [None, None], [[1, 2], [3]], [[0.5]], range(2), np.zeros(0), np.zeros((0, 3)), np.zeros((2, 3)),
-    np.ones((3, 1)), np.zeros((3, 3)), np.full((3, 3), np.nan), np.full((3, 3), 9.0), -np.eye(3), 9 * np.eye(3),
-    np.ones((3, 3), complex), np.full(5, np.nan), np.array(["1", "2", "3", "4", "5"]), np.full(5, 1e300),
-    np.array([None] * 5), np.array(np.nan), np.arange(40) + 0.5, np.r_[np.zeros(39), np.nan], np.zeros((2, 20),
-    int), np.arange(3)[::-1], torch.zeros(0), torch.zeros(0, 3), torch.ones(3, dtype=torch.complex64),
-    torch.ones(3, requires_grad=True), torch.full((4, 3), np.nan), torch.ones(1, 3), torch.ones(4, 3,
-    dtype=torch.int64), torch.ones(5, 3), torch.tensor(np.nan), torch.ones(2, 8, 8, 3), nx.Graph(),
-]  # fmt: skip
-
-
+NUMBERS = [True, -1, 0, 1, 2.5, 1e300, -1e300, 1e-300, 10**30, 1j, np.nan, np.inf, -np.inf, np.float32(np.nan)]
+OTHERS = [None, "", "text", "0.5", b"bytes", {}, set(), object(), print, range(2), nx.Graph()]
+LISTS = [[], [[]], [np.nan], [np.inf, 1.0], [1.0], ["a", "b"], [None, None], [[1, 2], [3]], [[0.5]]]
+ARRAYS = [
+    *(np.zeros(0), np.zeros((0, 3)), np.zeros((2, 3)), np.ones((3, 1)), np.zeros((3, 3)), np.full((3, 3), np.nan)),
+    *(np.full((3, 3), 9.0), -np.eye(3), 9 * np.eye(3), np.ones((3, 3), complex), np.full(5, np.nan), np.full(5, 1e300)),
+    *(
+        np.array(list("12345")),
+        np.array([None] * 5),
+        np.array(np.nan),
+        np.arange(40) + 0.5,
+        np.r_[np.zeros(39), np.nan],
+    ),
+    *(np.zeros((2, 20), int), np.arange(3)[::-1]),
+]
+TENSORS = [
+    *(torch.zeros(0), torch.zeros(0, 3), torch.ones(3, dtype=torch.complex64), torch.ones(3, requires_grad=True)),
+    *(torch.full((4, 3), np.nan), torch.ones(1, 3), torch.ones(4, 3, dtype=torch.int64), torch.ones(5, 3)),
+    *(torch.tensor(np.nan), torch.ones(2, 8, 8, 3)),
+]
+NONSENSE = [*NUMBERS, *OTHERS, *LISTS, *ARRAYS, *TENSORS]
 CALLED = ("model", "dataset")  # what an argument `name` is called in messages
 
 
@@ -93,5 +97,4 @@ def measure(calls: int = 500, seed: int = 0) -> dict:
 
 
 if __name__ == "__main__":
-    recording.write(RECORD, "python -m reproduction.bench.calls", measure)
-    print(json.dumps(json.loads(RECORD.read_text())["measured"]))
+    recorded("calls", measure)
