@@ -54,7 +54,7 @@ def killed(run, results: Path, after: float) -> bool:
 
 
 def measure(kills: int = 100, seed: int = 0) -> dict:
-    """Kills; those after which a checkpoint, a half-written file or the record lay there; the records that are others."""
+    """Kills; those after which a checkpoint, a half-written file or the record lay there; other records that came."""
     rng, found, whole = np.random.default_rng(seed), Counter(), {}
     store.SAVING_SHARE = 1.0  # after every round, so that more is cut while it is written
     with tempfile.TemporaryDirectory() as temporary:
