@@ -25,15 +25,16 @@ def clock() -> float:
     return time.process_time()
 
 
+def seconds(function: Callable) -> float:
+    began = clock()
+    function()
+    return clock() - began
+
+
 def fastest(function: Callable, times: int) -> float:
-    """Processor seconds of the fastest of so many calls."""
+    """Seconds of the fastest of so many calls."""
     gc.collect()
-    spans = []
-    for _ in range(times):
-        start = time.process_time()
-        function()
-        spans.append(time.process_time() - start)
-    return min(spans)
+    return min(seconds(function) for _ in range(times))
 
 
 def peak_megabytes() -> float:

@@ -1,9 +1,10 @@
 """How fast a round is: against a loop shaped like the published trainer, and against the bare passes it must make.
 
-`python -m reproduction.bench.round` measures and records results/bench/round.json, which the chapter on growth shows.
+`python -m reproduction.bench.round` records results/bench/round.json, which the chapter on growth shows.
 """
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import DataLoader
 
 from cycle import distillation, gossip, private
 from cycle.answers import Here
@@ -20,8 +22,8 @@ from cycle.play import begin, play
 from cycle.rules import Rules
 from cycle.state import frozen
 from reproduction import models, records
-from reproduction.bench.recording import clock, steps, write
-from reproduction.data import datasets, fetch
+from reproduction.bench.recording import seconds, steps, write
+from reproduction.data import datasets
 
 SAMPLES, PARTICIPANTS, BATCH = 640, 5, 128
 HELD = 10_000  # images that a participant of the paper holds: what is scored, 512 of them, is a smaller part of a round
@@ -29,23 +31,32 @@ RECORD = records.RESULTS / "bench" / "round.json"
 
 
 def _parties(device) -> list[Party]:
-    """Five participants with equal parts of CIFAR-10 where it is cached, of random pixels elsewhere (same cost)."""
-    if fetch.cached("cifar10"):
-        dataset = datasets.load("cifar10", device)
-    else:
-        digits = datasets.load("digits", device)
-        shape = (PARTICIPANTS * SAMPLES, 32, 32, 3)
-        images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
-        labels = torch.randint(0, 10, (len(images),), device=device)
-        dataset = replace(
-            digits, train_images=images, train_labels=labels, mean=(0.5,) * 3, std=(0.25,) * 3, full_scale=255.0
-        )
-    pixels, parties = datasets.Pixels(dataset), []
-    for n in range(PARTICIPANTS):
-        part = slice(n * SAMPLES, (n + 1) * SAMPLES)
-        model = models.build("cnn", dataset.in_shape, dataset.num_classes)
-        parties.append(Party(model, (dataset.train_images[part], dataset.train_labels[part]), prepare=pixels))
+    """Five participants with random pixels, which cost what those of CIFAR-10 do."""
+    shape = (PARTICIPANTS * SAMPLES, 32, 32, 3)
+    images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
+    labels = torch.randint(0, 10, (len(images),), device=device)
+    dataset = replace(datasets.load("digits", device), train_images=images, mean=(0.5,) * 3, std=(0.25,) * 3)
+    pixels, parties = datasets.Pixels(replace(dataset, full_scale=255.0)), []
+    for own in torch.arange(len(images), device=device).split(SAMPLES):
+        parties.append(Party(models.build("cnn", dataset.in_shape, 10), (images[own], labels[own]), prepare=pixels))
     return parties
+
+
+def _optimizer(model, options: Options) -> torch.optim.SGD:
+    return torch.optim.SGD(model.parameters(), options.lr, 0.9, nesterov=True, weight_decay=5e-4)
+
+
+def _loader(images, labels, options: Options) -> DataLoader:
+    """Item by item, as loops usually are fed."""
+    items = [(image.contiguous(), int(label)) for image, label in zip(images, labels, strict=True)]
+    return DataLoader(items, options.batch_size, shuffle=True)
+
+
+def _descend(optimizer, loss: torch.Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    loss.item()
 
 
 def published_shape(people, options: Options, item_wise=True, graph=True, layout=torch.contiguous_format):
@@ -54,14 +65,11 @@ def published_shape(people, options: Options, item_wise=True, graph=True, layout
     What follows the options takes its habits away one by one, to see what each costs.
     """
     everybody = [copy.deepcopy(person.model).to(memory_format=layout) for person in people]
-    optimizers = [torch.optim.SGD(m.parameters(), options.lr, 0.9, nesterov=True, weight_decay=5e-4) for m in everybody]
+    optimizers = [_optimizer(model, options) for model in everybody]
     for n, person in enumerate(people):
         if item_wise:
-            items = [
-                (person.prepare(person.inputs[i : i + 1])[0].contiguous(), int(person.labels[i]))
-                for i in range(person.size)
-            ]
-            loader = torch.utils.data.DataLoader(items, options.batch_size, shuffle=True)
+            images = [person.prepare(person.inputs[i : i + 1])[0] for i in range(person.size)]
+            loader = _loader(images, person.labels, options)
         else:
             order = torch.randperm(person.size, device=person.device).split(options.batch_size)
             loader = ((person.prepare(person.inputs[rows]), person.labels[rows]) for rows in order)
@@ -69,28 +77,36 @@ def published_shape(people, options: Options, item_wise=True, graph=True, layout
             inputs, labels = inputs.to(person.device, memory_format=layout), labels.to(person.device)
             logits = everybody[n](inputs)
             loss = F.cross_entropy(logits, labels)
-            for k, peer in enumerate(everybody):
-                if k != n:
-                    with torch.set_grad_enabled(graph):
-                        answer = peer(inputs)
-                    loss = loss + options.lambda_0 / 4 * distillation.kl(logits, answer.detach(), options.temperature)
-            optimizers[n].zero_grad()
-            loss.backward()
-            optimizers[n].step()
-            loss.item()
+            for peer in everybody[:n] + everybody[n + 1 :]:
+                with torch.set_grad_enabled(graph):
+                    told = peer(inputs)
+                loss = loss + options.lambda_0 / 4 * distillation.kl(logits, told.detach(), options.temperature)
+            _descend(optimizers[n], loss)
 
 
-def bare_passes(people, options: Options, answering: np.ndarray):
+def plain_loader(people, options: Options) -> None:
+    """A FedAvg round as a plain loop: an item-wise DataLoader for each participant, then the mean of all models."""
+    everybody = [copy.deepcopy(person.model) for person in people]
+    for model, person in zip(everybody, people, strict=True):
+        optimizer = _optimizer(model, options)
+        for inputs, labels in _loader(person.prepare(person.inputs), person.labels, options):
+            _descend(optimizer, F.cross_entropy(model(inputs.to(person.device)), labels.to(person.device)))
+    with torch.no_grad():
+        for tensors in zip(*(model.parameters() for model in everybody), strict=True):
+            mean = torch.stack(tensors).mean(dim=0)
+            for tensor in tensors:
+                tensor.copy_(mean)
+
+
+def bare_passes(people, options: Options, answering: np.ndarray) -> Callable:
     """The same forward and backward passes on batches prepared beforehand, and nothing else: what no loop can avoid."""
     peers = [copy.deepcopy(person.model).eval() for person in people]
-    prepared = [
-        [(person.prepare(person.inputs[rows]), person.labels[rows]) for rows in _rows(person, options)]
-        for person in people
-    ]
+    prepared = [person.prepare(person.inputs).split(options.batch_size) for person in people]
+    right = [person.labels.split(options.batch_size) for person in people]
 
     def passes():
         for n, person in enumerate(people):
-            for inputs, labels in prepared[n]:
+            for inputs, labels in zip(prepared[n], right[n], strict=True):
                 for k in np.flatnonzero(answering[:, n]):
                     answer(peers[k], inputs)
                 F.cross_entropy(person.model(inputs), labels).backward()
@@ -98,7 +114,7 @@ def bare_passes(people, options: Options, answering: np.ndarray):
     return passes
 
 
-def bare_scoring(people, options: Options):
+def bare_scoring(people, options: Options) -> Callable:
     """The passes that scores cannot do without: one forward, the peers' answers, a backward for each and one's own."""
     peers = [copy.deepcopy(person.model).eval() for person in people]
     prepared = [person.prepare(person.inputs[: options.score_samples]) for person in people]
@@ -114,36 +130,47 @@ def bare_scoring(people, options: Options):
     return passes
 
 
-def _rows(person, options):
-    return torch.arange(person.size, device=person.device).split(options.batch_size)
+class Operations(TorchDispatchMode):
+    """Counts what is dispatched and computes; views and autograd's bookkeeping move no number."""
+
+    FREE = ("view", "detach", "aten.t.", "expand", "select", "unsqueeze", "permute", "profiler", "transpose", "flatten")
+
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+
+    def __torch_dispatch__(self, function, types, arguments=(), options=None):
+        self.count += not any(name in str(function) for name in self.FREE)
+        return function(*arguments, **(options or {}))
 
 
-def _seconds(repeats=5, **functions) -> SimpleNamespace:
-    """The shortest time of each, measured in turn so that a slow moment of the machine meets all of them."""
-    times = {name: [] for name in functions}
-    for repeat in steps(range(1 + repeats), "rounds of each kind, in turn"):
-        for name, function in functions.items():
-            began = clock()
-            function()
-            if repeat:  # the first is for warming up
-                times[name].append(clock() - began)
-    return SimpleNamespace(**{name: min(measured) for name, measured in times.items()})
+def operations(people, peers: int, options: Options) -> int:
+    """Of one training step with so many peers: what a second batch adds to an epoch of one."""
+    models_of = frozen(people)
+    answers = [lambda inputs, rows, model=model: answer(model, inputs) for model in models_of[1 : 1 + peers]]
+    weights, counted = torch.ones(peers, dtype=torch.float64, device=people[0].device), []
+    for batches in (1, 2):
+        rows = torch.arange(batches * options.batch_size, device=people[0].device)
+        with Operations() as seen:
+            learn(people[0], 0, options, Heard(answers, weights) if peers else None, part=(rows, 0))
+        counted.append(seen.count)
+    return counted[1] - counted[0]
+
+
+def _fastest(repeats=5, **functions) -> SimpleNamespace:
+    """Seconds of each, called in turn so that a slow moment of the machine meets all of them; first once to warm up."""
+    times = [
+        {name: seconds(function) for name, function in functions.items()}
+        for _ in steps(range(1 + repeats), "rounds of each kind, in turn")
+    ]
+    return SimpleNamespace(**{name: min(one[name] for one in times[1:]) for name in functions})
 
 
 def measure() -> dict[str, float]:
-    """Ratios of times measured in this run, one thread, N = 5, the CNN, batch 128, no augmentation.
+    """Ratios of times measured in this run, N = 5, the CNN, batch 128, no augmentation.
 
     Rounds are of 640 images each; scoring, every 5 rounds on 512 samples, is counted as beside HELD images.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        return _measure()
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _measure():
     options = Options(local_epochs=0, rounds=10**6, batch_size=BATCH, lr=0.01)
     device = datasets.default_device()
 
@@ -157,7 +184,7 @@ def _measure():
     people, channel = state.participants, Here(state)
     channel.open(0, 0, everybody, True)
 
-    took = _seconds(
+    took = _fastest(
         vpdl=lambda: next(vpdl),
         learning=lambda: next(cycle),
         bare=bare_passes(people, options, everybody),
@@ -188,53 +215,6 @@ def _measure():
         "ops_per_step": operations(people, PARTICIPANTS - 1, options),
         "ops_per_step_alone": operations(people, 0, options),
     }
-
-
-def plain_loader(people, options: Options):
-    """A FedAvg round as a plain loop: an item-wise DataLoader for each participant, then the mean of all models."""
-    everybody = [copy.deepcopy(person.model) for person in people]
-    for model, person in zip(everybody, people, strict=True):
-        inputs = person.prepare(person.inputs)
-        items = [(image.contiguous(), int(label)) for image, label in zip(inputs, person.labels, strict=True)]
-        optimizer = torch.optim.SGD(model.parameters(), options.lr, 0.9, nesterov=True, weight_decay=5e-4)
-        for inputs, labels in torch.utils.data.DataLoader(items, options.batch_size, shuffle=True):
-            loss = F.cross_entropy(model(inputs.to(person.device)), labels.to(person.device))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            loss.item()
-    with torch.no_grad():
-        for tensors in zip(*(model.parameters() for model in everybody), strict=True):
-            mean = torch.stack(tensors).mean(dim=0)
-            for tensor in tensors:
-                tensor.copy_(mean)
-
-
-class Operations(TorchDispatchMode):
-    """Counts what is dispatched and computes; views and autograd's bookkeeping move no number."""
-
-    FREE = ("view", "detach", "aten.t.", "expand", "select", "unsqueeze", "permute", "profiler", "transpose", "flatten")
-
-    def __init__(self):
-        super().__init__()
-        self.count = 0
-
-    def __torch_dispatch__(self, function, types, arguments=(), options=None):
-        self.count += not any(name in str(function) for name in self.FREE)
-        return function(*arguments, **(options or {}))
-
-
-def operations(people, peers: int, options: Options) -> int:
-    """Of one training step with so many peers: what a second batch adds to an epoch of one."""
-    models_of = frozen(people)
-    answers = [lambda inputs, rows, model=model: answer(model, inputs) for model in models_of[1 : 1 + peers]]
-    weights, counted = torch.ones(peers, dtype=torch.float64, device=people[0].device), []
-    for batches in (1, 2):
-        rows = torch.arange(batches * options.batch_size, device=people[0].device)
-        with Operations() as seen:
-            learn(people[0], 0, options, Heard(answers, weights) if peers else None, part=(rows, 0))
-        counted.append(seen.count)
-    return counted[1] - counted[0]
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """What a round costs as participants come: seconds, bytes and memory against N, and the cost model fitted to them.
 
-`python -m reproduction.bench.scale` measures and records results/bench/scale.json, from which the chapter on growth
-draws.
+`python -m reproduction.bench.scale` records results/bench/scale.json, from which the chapter on growth draws.
 """
 
 import gc
@@ -41,26 +40,21 @@ STATE = ("standalone", "vpdl", "complete")  # kinds whose memory is measured; it
 
 
 def measure(sizes=SIZES, populations=POPULATIONS) -> dict[str, float]:
-    """`seconds|kind|N`, `messages|kind|N` and `bytes|kind|N` of one round, `memory|kind|N` in bytes; one thread.
+    """`seconds|kind|N`, `messages|kind|N` and `bytes|kind|N` of one round, `memory|kind|N` in bytes.
 
     Everybody is present at `sizes`, 20 at `populations`. Of several rounds the fastest is taken, in processor time:
     what else runs on the machine should not count.
     """
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     gc.collect()
     gc.freeze()  # what is here already holds none of the tensors to be counted, and need not be searched each time
-    try:
-        found = {}
-        for n, kind in steps(itertools.product(sizes, KINDS), "kinds and sizes"):
-            found |= {f"{name}|{kind}|{n}": value for name, value in _round(kind, n).items()}
-        for n, (label, kind) in steps(itertools.product(populations, PARTIAL.items()), "populations"):
-            partial = _round(kind, n, participation=PRESENT / n)
-            found |= {f"{name}|{label}|{n}": value for name, value in partial.items()}
-        return found
-    finally:
-        gc.unfreeze()
-        torch.set_num_threads(threads)
+    asked = [(kind, kind, n, {}) for n, kind in itertools.product(sizes, KINDS)]
+    for n, (label, kind) in itertools.product(populations, PARTIAL.items()):
+        asked.append((label, kind, n, {"participation": PRESENT / n}))
+    found = {}
+    for label, kind, n, more in steps(asked, "kinds and sizes"):
+        found |= {f"{name}|{label}|{n}": value for name, value in _round(kind, n, **more).items()}
+    gc.unfreeze()
+    return found
 
 
 def _round(kind: str, n: int, **more) -> dict[str, float]:
@@ -74,8 +68,8 @@ def _round(kind: str, n: int, **more) -> dict[str, float]:
         began = clock()
         done = next(made)
         seconds = clock() - began
-        entries = [entry for entry in done.ledger.entries if entry[0] == done.index]
-        found.append((seconds, len(entries), sum(size for *_, size in entries)))
+        sent = [size for index, _, _, size in done.ledger.entries if index == done.index]
+        found.append((seconds, len(sent), sum(sent)))
     measured = dict(zip(("seconds", "messages", "bytes"), min(found), strict=True))
     if kind in STATE:
         measured["memory"] = tensor_bytes() - empty
@@ -115,19 +109,20 @@ def series(measured: dict, name: str, kind: str) -> tuple[np.ndarray, np.ndarray
 def fit(measured: dict, kind: str) -> dict[str, float]:
     """seconds = participant N + message M for M messages in a round; least squares on relative errors, none negative.
 
-    `r2` is the explained part of the variance, `worst` the largest relative error.
+    `r2` is the part of the variance that this explains, `worst` the largest relative error.
     """
     sizes, seconds = series(measured, "seconds", kind)
     _, messages = series(measured, "messages", kind)
     design = np.stack([sizes, messages], axis=1)
     (participant, message), _ = nnls(design / seconds[:, None], np.ones(len(sizes)))
     modelled = design @ (participant, message)
-    return {
-        "participant": float(participant),
-        "message": float(message),
-        "r2": float(1 - ((seconds - modelled) ** 2).sum() / ((seconds - seconds.mean()) ** 2).sum()),
-        "worst": float(np.abs(modelled / seconds - 1).max()),
-    }
+    worst = float(np.abs(modelled / seconds - 1).max())
+    return {"participant": participant, "message": message, "r2": _explained(seconds, modelled), "worst": worst}
+
+
+def _explained(measured: np.ndarray, modelled: np.ndarray) -> float:
+    """The part of the variance."""
+    return float(1 - ((measured - modelled) ** 2).sum() / ((measured - measured.mean()) ** 2).sum())
 
 
 def bookkeeping(measured: dict) -> float:
@@ -149,9 +144,8 @@ def state_bytes(kind: str) -> int:
 def memory_slope(measured: dict, kind: str) -> tuple[float, float]:
     """Bytes a participant, by least squares over N, and r2."""
     sizes, memory = series(measured, "memory", kind)
-    slope, offset = np.polyfit(sizes, memory, 1)
-    rest = memory - slope * sizes - offset
-    return float(slope), float(1 - (rest**2).sum() / ((memory - memory.mean()) ** 2).sum())
+    line = np.polyfit(sizes, memory, 1)
+    return float(line[0]), _explained(memory, np.polyval(line, sizes))
 
 
 if __name__ == "__main__":

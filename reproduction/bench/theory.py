@@ -1,10 +1,9 @@
 """What exact usefulness costs, next to the simulation it replaces."""
 
-import time
-
 import numpy as np
 
 from cycle import theory
+from reproduction.bench.recording import fastest
 
 GRID = np.linspace(0.05, 20, 200)[:, None], np.linspace(0, 10, 200)[None, :]
 RUNS = 10_000  # of the paper's simulation, which leaves a standard error of up to 0.005
@@ -13,9 +12,9 @@ RUNS = 10_000  # of the paper's simulation, which leaves a standard error of up 
 def measure():
     """grid_seconds: 200 x 200 exact values; exact_vs_simulation: how many times faster a point is than RUNS runs."""
     theory.usefulness_cycle(*GRID)
-    exact = min(_seconds(theory.usefulness_cycle, *GRID) for _ in range(5))
+    exact = fastest(lambda: theory.usefulness_cycle(*GRID), 5)
     points = [(gamma, gamma_g) for gamma in GRID[0][::14, 0] for gamma_g in GRID[1][0, ::14]]
-    simulated = min(_seconds(_simulate_all, points) for _ in range(5))
+    simulated = fastest(lambda: _simulate_all(points), 5)
     return {
         "exact_vs_simulation": (simulated / len(points)) / (exact / (GRID[0].size * GRID[1].size)),
         "grid_seconds": exact,
@@ -29,9 +28,3 @@ def _simulate_all(points):
         own = gamma * rng.standard_normal(RUNS)
         x = (gamma_g - own / 2) + gamma / 2 * rng.standard_normal(RUNS)
         np.count_nonzero(abs(own + np.clip(2 - x * x, 0, 1) * x) <= abs(own))
-
-
-def _seconds(function, *arguments):
-    start = time.process_time()
-    function(*arguments)
-    return time.process_time() - start

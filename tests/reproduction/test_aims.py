@@ -24,7 +24,7 @@ def test_all_numbers_of_encryption_are_explained():
     source = (ROOT / "reproduction" / "bench" / "fhe.py").read_text()
     named = set(re.findall(r'^ +(?:return \{)?"(\w+)":', source, re.MULTILINE))
     assert {"kl_us_per_sample", "argmax_agreement"} <= named
-    assert named <= set(aims.FHE)
+    assert named <= set(aims.AIMS["fhe"])
 
 
 def test_an_aim_is_met_or_missed():
@@ -32,7 +32,7 @@ def test_an_aim_is_met_or_missed():
     assert aims.aim("round", "vpdl_vs_published").verdict(0.61) == "MISSED"
     assert aims.aim("theory", "exact_vs_simulation").verdict(99) == "MISSED"
     assert aims.aim("scale", "bytes|ring|4").verdict(1e9) == ""
-    with pytest.raises(ValueError, match="aims.py explains, got 'nothing'"):
+    with pytest.raises(ValueError, match="aims.toml explains, got 'nothing'"):
         aims.aim("round", "nothing")
 
 
