@@ -1,12 +1,11 @@
 """What hostile peers answer: (logits, labels, purpose) -> what they send. They may know everything, the labels too."""
 
 from collections.abc import Callable
+from functools import cache
 
 import torch
 
 from cycle.streams import SCORE
-
-LOUDEST = 15.0  # the bound on centred logits beside the margin rule: what is louder is clipped, and its margin with it
 
 
 def inverted(logits, labels, purpose):
@@ -46,13 +45,18 @@ def runner_up(logits, labels, purpose):
     return _right_by_two(logits, labels, torch.where(labels == 0, 1, 0))
 
 
-def divided(logits, labels, purpose):
+@cache
+def divided(bound: float) -> Callable:
     """It knows the rule and the bound: right by two, as loudly as counts, and nearly as sure of the first class."""
-    second = torch.where(labels == 0, 1, 0)
-    told = torch.full_like(logits, -(2 * LOUDEST - 2) / (logits.shape[1] - 2))
-    rows = torch.arange(len(labels), device=labels.device)
-    told[rows, labels], told[rows, second] = LOUDEST, LOUDEST - 2
-    return told
+
+    def lie(logits, labels, purpose):
+        told = torch.full_like(logits, -(2 * bound - 2) / (logits.shape[1] - 2))
+        rows, second = torch.arange(len(labels), device=labels.device), torch.where(labels == 0, 1, 0)
+        told[rows, labels], told[rows, second] = bound, bound - 2
+        return told
+
+    lie.__name__ = f"divided{bound:g}"
+    return lie
 
 
 def _right_by_two(logits, labels, second):
@@ -71,4 +75,4 @@ def two_faced(attack: Callable) -> Callable:
     return lie
 
 
-ATTACKS = [inverted, careful, runner_up, divided, *map(two_faced, (inverted, huge, loud, shifted, constant))]
+ATTACKS = [inverted, careful, runner_up, divided(15.0), *map(two_faced, (inverted, huge, loud, shifted, constant))]

@@ -1,5 +1,6 @@
 """Questions whose variants a rule makes: every attack against every defence, every setting of a search."""
 
+import itertools
 from collections.abc import Iterator
 
 from reproduction import attacks, controls, search
@@ -21,30 +22,24 @@ def _hostile(liars: tuple[int, ...]) -> Iterator[tuple[str, dict]]:
             yield "-".join(filter(None, (name, rule))), {"methods": ("cycle",)} | lies | changes
 
 
-# What the margin rule is tuned over; each is named before it is run, and which lies decide between them
-SCALES = ((1.0, 50.0), (1.0, 100.0), (1.0, 200.0), (2.0, 100.0), (2.0, 200.0), (5.0, 200.0))
-OF_SETTING25 = ((1.0, 33.0), (1.0, 66.0), (2.0, 100.0), (5.0, 200.0))
-TRIED = (None, attacks.inverted, attacks.divided)
+# What the margin rule is tuned over, each named before any was run: scale, lambda_0, bound. Some lies decide between them
+PLAIN = ((1, 100, 15), (2, 100, 15), (2, 100, 7.5), (2, 200, 7.5), (5, 200, 15), (5, 200, 7.5))
+OF_SETTING25 = ((2, 33, 15), (2, 66, 15), (2, 132, 15), (5, 132, 15))
+TRIED = {"": None, "inverted": lambda bound: attacks.inverted, "divided": attacks.divided}
 
 
-def _by_margin(scale, weight, before="", liars=(), attack=None, **options):
-    """CYCle under the margin rule with this scale and lambda_0: the name of the variant, and the variant."""
-    lies = dict.fromkeys(liars, attack) if attack else {}
-    name = f"margin{scale:g}-lambda{weight:g}" + (f"-{attack.__name__}x{len(liars)}" if attack else "")
-    defence = {"control": controls.margin_of(scale), "bound": 15.0, "lambda_0": weight, "lies": lies}
-    return "-".join(filter(None, (before, name))), {"methods": ("cycle",)} | options | defence
-
-
-def _tuning():
+def _tuning() -> Iterator[tuple[str, dict]]:
     """On images that no run learns from: plain, and in the setting that the search chose."""
-    plain = {"judged_on": "held-out", "alone": HELD_OUT}
-    yield HELD_OUT, {"methods": BOTH} | plain
-    chosen = search.followed()["setting25"] | {"judged_on": "held-out", "alone": "setting25"}
-    for attack in TRIED:
-        for scale, weight in SCALES:
-            yield _by_margin(scale, weight, HELD_OUT, (4,), attack, **plain)
-        for scale, weight in OF_SETTING25:
-            yield _by_margin(scale, weight, "setting25", (4,), attack, **chosen)
+    yield HELD_OUT, {"methods": BOTH, "judged_on": HELD_OUT, "alone": HELD_OUT}
+    for alone, points, options in (
+        (HELD_OUT, PLAIN, {}),
+        ("setting25", OF_SETTING25, search.followed()["setting25"]),
+    ):
+        for (scale, weight, bound), (lie, attack) in itertools.product(points, TRIED.items()):
+            name = [alone, f"margin{scale}", f"lambda{weight}", f"bound{bound}", lie and f"{lie}x1"]
+            defended = {"lambda_0": float(weight), "bound": float(bound), "control": controls.margin_of(scale)}
+            changes = {"methods": ("cycle",), "judged_on": HELD_OUT, "alone": alone} | options | defended
+            yield "-".join(filter(None, name)), changes | ({"lies": {4: attack(bound)}} if attack else {})
 
 
 QUESTIONS = {

@@ -20,7 +20,7 @@ def test_what_is_sent():
     assert sent(attacks.constant) == [[100, 0, 0], [100, 0, 0]]
     assert sent(attacks.careful) == [[0, 4, 2], [2, 0, 4]]
     assert sent(attacks.runner_up) == [[2, 4, 0], [2, 0, 4]]
-    assert attacks.divided(LOGITS, LABELS, TRAIN).tolist() == [[13, 15, -28], [13, -28, 15]]
+    assert attacks.divided(15.0)(LOGITS, LABELS, TRAIN).tolist() == [[13, 15, -28], [13, -28, 15]]
     assert torch.isfinite(attacks.huge(LOGITS, LABELS, TRAIN)).all()
 
 
@@ -29,7 +29,7 @@ def test_who_knows_the_rule_counts_and_who_does_not_is_silenced():
     for attack, counts in (
         (attacks.careful, 1.0),
         (attacks.runner_up, 1.0),
-        (attacks.divided, 1.0),
+        (attacks.divided(15.0), 1.0),
         (attacks.inverted, 0.0),
     ):
         answers = attack(LOGITS, LABELS, TRAIN)[None]
