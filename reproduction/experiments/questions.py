@@ -22,7 +22,7 @@ def _hostile(liars: tuple[int, ...]) -> Iterator[tuple[str, dict]]:
             yield "-".join(filter(None, (name, rule))), {"methods": ("cycle",)} | lies | changes
 
 
-# What the margin rule is tuned over, each named before any was run: scale, lambda_0, bound. Some lies decide between them
+# What the margin rule is tuned over, each named before any was run: scale, lambda_0, bound
 PLAIN = ((1, 100, 15), (2, 100, 15), (2, 100, 7.5), (2, 200, 7.5), (5, 200, 15), (5, 200, 7.5))
 OF_SETTING25 = ((2, 33, 15), (2, 66, 15), (2, 132, 15), (5, 132, 15))
 TRIED = {"": None, "inverted": lambda bound: attacks.inverted, "divided": attacks.divided}
