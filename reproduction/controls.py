@@ -87,12 +87,9 @@ def matched(run: Run, parties: list[Party], results: Path) -> Rules:
 
     Both are taken from the record of CYCle with the same seed.
     """
-    path = results / replace(run, variant=run.variant.removesuffix("matched").removesuffix("-"), control=None).path
-    if not path.exists():
-        raise ValueError(f"{path} must be recorded before {run.path}, which takes its volume from it")
-    record = load(path)
+    record = _uncontrolled(run, "matched", results)
     off = ~np.eye(run.n, dtype=bool)
-    score = float(np.mean([np.asarray(entry["matrix"])[off] for entry in record["reputation"]]))
+    score = float(np.mean(_course(record)))
     rng = generator(run.seed, SHARE)
     cells = run.options.rounds * int(off.sum())
     sent = np.zeros(cells, dtype=bool)
@@ -103,6 +100,30 @@ def matched(run: Run, parties: list[Party], results: Path) -> Rules:
         weigh=lambda scores, scorer, round_index, rng: np.where(np.arange(run.n) != scorer, score, 0.0),
         share=lambda reputation, round_index, period, rng: masks[round_index],
     )
+
+
+def timed(run: Run, parties: list[Party], results: Path) -> Rules:
+    """Nobody's scores are used: at each calibration everybody counts the mean that CYCle's had then, by its record."""
+    course = _course(_uncontrolled(run, "timed", results))
+
+    def weigh(scores, scorer, round_index, rng):
+        return np.where(np.arange(run.n) != scorer, course[round_index // run.options.period], 0.0)
+
+    return Rules(weigh=weigh)
+
+
+def _uncontrolled(run: Run, name: str, results: Path) -> dict:
+    """The record of the same run under the paper's rules."""
+    path = results / replace(run, variant=run.variant.removesuffix(name).removesuffix("-"), control=None).path
+    if not path.exists():
+        raise ValueError(f"{path} must be recorded before {run.path}, which takes its volume from it")
+    return load(path)
+
+
+def _course(record: dict) -> list[float]:
+    """The mean of all scores at each calibration."""
+    matrices = [np.asarray(entry["matrix"]) for entry in record["reputation"]]
+    return [float(matrix[~np.eye(len(matrix), dtype=bool)].mean()) for matrix in matrices]
 
 
 def margin(run: Run, parties: list[Party], results: Path) -> Rules:

@@ -1,5 +1,6 @@
 """Who is taught by nobody, who refuses, who lies, and whose scores are dealt to others."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -102,3 +103,20 @@ def test_with_the_oracle_only_the_largest_teaches(small_run, collaborating):
     run = replace(small_run("cycle"), control=controls.oracle)
     for done in collaborating(run):
         assert done.shares.tolist() == [[False] + 4 * [True]] + 4 * [5 * [False]]
+
+
+def test_timed_counts_the_mean_of_that_calibration(small_run, record_of, tmp_path):
+    """By hand: two calibrations with means 0.6 and 0.2; without the record a clear error."""
+    run = replace(small_run("cycle"), variant="timed", control=controls.timed)
+    with pytest.raises(ValueError, match="must be recorded before"):
+        controls.timed(run, [], tmp_path)
+    plain = replace(run, variant="", control=None)
+    first, second = np.full((5, 5), 0.6), np.zeros((5, 5))
+    second[0, 1:] = 1.0  # four of twenty scores
+    scores = [{"round": t, "matrix": matrix.tolist()} for t, matrix in ((0, first), (3, second))]
+    path = tmp_path / plain.path
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(record_of(plain, [50.0] * 5, reputation=scores)))
+    weigh = controls.timed(run, [], tmp_path).weigh
+    for t, mean in ((0, 0.6), (2, 0.6), (3, 0.2), (5, 0.2)):
+        assert weigh(np.ones(5), 2, t, None).tolist() == pytest.approx([mean, mean, 0, mean, mean])
