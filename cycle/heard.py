@@ -38,6 +38,7 @@ class Heard:
 
 def logits_of(received, like: torch.Tensor) -> torch.Tensor:
     """What arrived, if it is logits for this batch; else nothing that counts."""
-    if torch.is_tensor(received) and received.shape == like.shape and received.is_floating_point():
+    fits = torch.is_tensor(received) and received.shape == like.shape
+    if fits and received.is_floating_point() and received.layout == like.layout:
         return received.to(like.dtype)
     return torch.full_like(like, torch.nan, requires_grad=False)

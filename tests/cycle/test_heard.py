@@ -39,11 +39,12 @@ def told(value):
         torch.zeros(4, 2),
         torch.zeros(5, 3),
         torch.zeros(4, 3).long(),
+        torch.zeros(4, 3).to_sparse(),
         torch.full((4, 3), torch.nan),
         torch.full((4, 3), torch.inf),
         torch.tensor([[0.0, 1.0, -torch.inf]] * 4),
     ],
-    ids=["nothing", "text", "classes", "samples", "integers", "nan", "inf", "minus inf"],
+    ids=["nothing", "text", "classes", "samples", "integers", "sparse", "nan", "inf", "minus inf"],
 )
 @pytest.mark.parametrize("bound", [None, 10.0])
 def test_what_is_no_answer_counts_nothing_and_is_known(forged, bound):
