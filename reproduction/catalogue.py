@@ -67,3 +67,17 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
         elif method == "standalone" and run.alone_as:
             run = run.alone()  # without what its variant changes of the collaboration
         yield run
+
+
+def with_privacy(runs: list[Run], privacy: str) -> list[Run]:
+    """The same runs with their answers in clear or encrypted; standalone, which sends nothing, stays as it is."""
+    clear = sorted({run.method for run in runs if not method_of(run.method).answers} - {"standalone"})
+    if clear and privacy == "fhe":
+        raise ValueError(f"--privacy must be plain for {', '.join(clear)}: leave them out with --methods")
+    changed = {}
+    for run in runs:
+        if method_of(run.method).answers:
+            parts = [part for part in run.variant.split("+") if part not in ("", "fhe")] + ["fhe"] * (privacy == "fhe")
+            run = replace(run, options=replace(run.options, privacy=privacy), variant="+".join(parts))
+        changed[run.path] = run
+    return list(changed.values())

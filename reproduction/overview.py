@@ -1,15 +1,14 @@
 """What `list` prints: all experiments in a line each, or one of them whole. Records are counted, not read."""
 
 import json
-import re
 import textwrap
 from pathlib import Path
 
 from reproduction.catalogue import EXPERIMENTS, PAPER_HOURS_PER_RUN, runs_of
+from reproduction.records import recorded
 from reproduction.settings import PROFILES, RECORDED, UNCHANGED
 
 WIDTH = 100
-SEED = re.compile(r"\.seed(\d+)\.json$")
 
 
 def everything(results: Path) -> str:
@@ -17,70 +16,56 @@ def everything(results: Path) -> str:
     there = {profile: recorded(profile, results) for profile in RECORDED}
     name_width = max(map(len, EXPERIMENTS))
     what_width = WIDTH - name_width - 12 * len(RECORDED) - 2
-    lines = [f"{'experiment':{name_width}}  {'what':{what_width}}" + "".join(f"{p:>12}" for p in RECORDED)]
+    rows = [("experiment", "what", *RECORDED)]
     for name, experiment in EXPERIMENTS.items():
         what = textwrap.shorten(experiment.title, what_width - 1, placeholder=" ...")
-        counts = "".join(f"{_count(name, profile, there[profile]):>12}" for profile in RECORDED)
-        lines.append(f"{name:{name_width}}  {what:{what_width}}{counts}")
+        rows.append((name, what, *(_count(name, profile, there[profile]) for profile in RECORDED)))
+    lines = [
+        f"{name:{name_width}}  {what:{what_width}}" + "".join(f"{count:>12}" for count in counts)
+        for name, what, *counts in rows
+    ]
     profiles = [f"  {name:7} {profile.about}" for name, profile in PROFILES.items()]
     return "\n".join([*lines, "", "Profiles, for --profile:", *profiles, "", "More on one: list NAME"])
 
 
-def recorded(profile: str, results: Path) -> set[str]:
-    """Paths below `results` of what is recorded at a profile."""
-    return {path.relative_to(results).as_posix() for path in (results / profile).rglob("*.json")}
-
-
-def _seeds(there: set[str]) -> list[int]:
-    return sorted({int(ending[1]) for ending in map(SEED.search, there) if ending})
-
-
-def _by_seed(name: str, profile: str, there: set[str]) -> tuple[int, dict[int, list[str]]]:
+def _by_seed(name: str, profile: str, there: dict[str, int]) -> tuple[int, dict[int, list[str]]]:
     """How many runs a seed has, and which of them are recorded, for each seed of which any is."""
-    wanted = {seed: [run.path for run in runs_of(name, profile, (seed,))] for seed in _seeds(there) or (0,)}
+    wanted = {seed: [run.path for run in runs_of(name, profile, (seed,))] for seed in sorted({*there.values()}) or (0,)}
     found = {seed: [path for path in paths if path in there] for seed, paths in wanted.items()}
     return len(next(iter(wanted.values()))), {seed: paths for seed, paths in found.items() if paths}
 
 
-def _count(name: str, profile: str, there: set[str]) -> str:
+def _count(name: str, profile: str, there: dict[str, int]) -> str:
     needed, found = _by_seed(name, profile, there)
-    complete = sum(len(paths) == needed for paths in found.values())
+    complete, runs = sum(len(paths) == needed for paths in found.values()), sum(map(len, found.values()))
     if found and complete == len(found):
         return f"{complete} seed" + "s" * (complete > 1)
-    runs = sum(map(len, found.values()))
     return f"{runs} of {needed * len(found)}" if runs else "-"
 
 
 def one(name: str, results: Path) -> str:
     """All that can be asked of an experiment, what each profile makes of it, and what is recorded."""
     experiment = EXPERIMENTS[name]
-    variants = [variant or UNCHANGED for variant in experiment.variants]
     fields = {
         "data, model": f"{experiment.dataset}, {experiment.model}",
         "participants": ", ".join(map(str, experiment.n)),
         "--methods": ", ".join(experiment.methods),
         "--splits": ", ".join(experiment.splits),
-        "--variants": ", ".join(variants),
+        "--variants": ", ".join(variant or UNCHANGED for variant in experiment.variants),
         "in the paper": ", ".join(experiment.paper) or "not printed there",
     }
     fields |= {f"--profile {profile}": _scale(name, profile, results) for profile in PROFILES}
-    lines = [f"{name}: {experiment.title}"]
-    for label, text in fields.items():
-        indent = " " * 20
-        lines += textwrap.wrap(
-            text, WIDTH, initial_indent=f"  {label:18}", subsequent_indent=indent, break_on_hyphens=False
-        )
-    return "\n".join([*lines, f"To run it: run {name} --profile laptop"])
+    wrap = textwrap.TextWrapper(WIDTH, subsequent_indent=" " * 20, break_on_hyphens=False)
+    lines = [wrap.fill(f"  {label:18}{text}") for label, text in fields.items()]
+    return "\n".join([f"{name}: {experiment.title}", *lines, f"To run it: run {name} --profile laptop"])
 
 
 def _scale(name: str, profile: str, results: Path) -> str:
-    there = recorded(profile, results)
-    needed, found = _by_seed(name, profile, there)
+    needed, found = _by_seed(name, profile, recorded(profile, results))
     said = [stand_in(name, profile), f"{needed} run" + "s" * (needed > 1) + " a seed"]
     if profile == "paper":
-        said.append(
-            f"about {needed * PAPER_HOURS_PER_RUN:.0f} h a seed on one A100 (estimated from the paper, not run)"
-        )
+        hours = needed * PAPER_HOURS_PER_RUN
+        said.append(f"about {hours:.0f} h a seed on one A100 (estimated from the paper, not run)")
     for seed, paths in found.items():
         hours = sum(json.loads((results / path).read_text())["seconds"] for path in paths) / 3600
         said.append(f"seed {seed}: {len(paths)} recorded, {hours:.1f} h")
@@ -94,3 +79,7 @@ def stand_in(name: str, profile: str) -> str:
     pairs = ((run.dataset, experiment.dataset), (model, experiment.model))
     said = ", ".join(used if used == named else f"{used} in the place of {named}" for used, named in pairs)
     return said + (f", {run.images:,} images" if run.images else "")
+
+
+def heading(name: str, profile: str) -> str:
+    return f"{name}, profile {profile}: {stand_in(name, profile)}"

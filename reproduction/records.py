@@ -48,17 +48,20 @@ def accuracy_alone(run: Run, accuracy: list[float], results: Path) -> list[float
     return load(alone)["accuracy"] if alone.exists() else None
 
 
+def recorded(profile: str, results: Path = RESULTS) -> dict[str, int]:
+    """The seed of each run that is recorded at a profile, by its path below `results`."""
+    paths = (path.relative_to(results).as_posix() for path in (results / profile).rglob("*.json"))
+    return {path: int(seed[1]) for path in paths if (seed := re.search(r"\.seed(\d+)\.json$", path))}
+
+
 def read(name: str, profile: str, seeds=None, results: Path = RESULTS) -> list[tuple[Run, dict]]:
     """The runs of an experiment that are recorded, of these seeds or of all, with their records.
 
     Their participants' accuracy alone is that of the standalone record as it is now, which may have come later or been
     made again (None: not recorded yet).
     """
-    if seeds is None:
-        endings = (re.search(r"\.seed(\d+)\.json$", path.name) for path in (results / profile).rglob("*.json"))
-        seeds = sorted({int(ending[1]) for ending in endings if ending})
     found = []
-    for run in runs_of(name, profile, seeds):
+    for run in runs_of(name, profile, sorted({*recorded(profile, results).values()}) if seeds is None else seeds):
         path = results / run.path
         if path.exists():
             record = checked(load(path), run, path)

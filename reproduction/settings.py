@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from cycle import partition
-from cycle.methods import method_of
 from cycle.options import Options
 from cycle.party import Party
 from cycle.streams import START, stream
@@ -194,13 +193,3 @@ def parties_of(run: Run, dataset: Dataset) -> list[Party]:
             model = models.build(run.model, dataset.in_shape, dataset.num_classes, run.width)
         parties.append(Party(model, (dataset.train_images[rows], own), test=test, prepare=prepare))
     return parties
-
-
-def with_privacy(run: Run, privacy: str) -> Run:
-    """The same run with its answers in clear or encrypted; methods without answers stay as they are."""
-    if not method_of(run.method).answers:
-        return run
-    parts = [part for part in run.variant.split("+") if part not in ("", "fhe")]
-    if privacy == "fhe":
-        parts.append("fhe")
-    return replace(run, options=replace(run.options, privacy=privacy), variant="+".join(parts))

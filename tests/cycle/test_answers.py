@@ -71,7 +71,13 @@ def test_a_network_that_encryption_cannot_carry_is_refused_before_it_is_trained(
 @pytest.mark.parametrize("method", ["standalone", "fedavg", "cffl", "gossip", "cycle-gossip"])
 def test_what_cannot_be_encrypted_is_not_called_so(method, small_run, begun):
     run = small_run(method)
-    assert settings.with_privacy(run, "fhe") == run
-    assert settings.with_privacy(small_run("cycle"), "fhe").path.endswith("cycle+fhe.seed0.json")
+    if method == "standalone":
+        assert catalogue.with_privacy([run], "fhe") == [run]
+    else:
+        with pytest.raises(ValueError, match=f"privacy must be plain for {method}: leave them out"):
+            catalogue.with_privacy([run], "fhe")
+    clear = [small_run("cycle")]
+    (encrypted,) = catalogue.with_privacy(clear, "fhe")
+    assert encrypted.path.endswith("cycle+fhe.seed0.json") and catalogue.with_privacy([encrypted], "plain") == clear
     with pytest.raises(ValueError, match=f"privacy must be plain for {method}"):
         play(begun(run), method, replace(run.options, privacy="fhe"))
