@@ -90,3 +90,72 @@ def test_refuses(peer, temperature, named):
     for loss in (distillation.kl, distillation.approximate_kl):
         with pytest.raises(ValueError, match=named):
             loss(logits(0), peer, temperature)
+
+
+LOSSES = (
+    distillation.kl,
+    distillation.approximate_kl,
+    lambda *given: distillation.weighted_kl(given[0], given[1], 1.0),
+)
+
+
+def test_the_temperature_is_five_unless_it_is_said():
+    student, peer, answers = logits(0), logits(1), torch.stack([logits(1), logits(2)])
+    for loss in (distillation.kl, distillation.approximate_kl):
+        assert loss(student, peer) == loss(student, peer, 5.0) != loss(student, peer, 6.0)
+    assert distillation.weighted_kl(student, peer, 2.0) == distillation.weighted_kl(student, peer, 2.0, 5.0)
+    found, wanted = (distillation.target(answers, torch.ones(2), None, *given)[0] for given in ((), (5.0,)))
+    assert torch.equal(found, wanted)
+
+
+@pytest.mark.parametrize("temperature", [1e-6, 1e6])
+def test_the_last_temperatures_that_are_taken(temperature):
+    for loss in (distillation.kl, distillation.approximate_kl):
+        assert loss(logits(0), logits(1), temperature).isfinite()
+    assert distillation.weighted_kl(logits(0), logits(1), 1.0, temperature).isfinite()
+
+
+def test_the_last_weights_that_are_taken():
+    student, peer = logits(0), torch.log_softmax(logits(1) / 5, dim=1)
+    assert distillation.weighted_kl(student, 0 * peer, 0) == 0
+    assert distillation.weighted_kl(student, 1e9 * peer, 1e9).item() == pytest.approx(
+        1e9 * distillation.weighted_kl(student, peer, 1).item()
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong, shown",
+    [
+        ([[1.0, 2.0]], "list"),
+        (np.ones((6, 4)), "ndarray"),
+        (torch.ones(6, 4, dtype=torch.int64), r"torch.int64 \(6, 4\)"),
+        (torch.ones(4), r"torch.float32 \(4,\)"),
+        (torch.ones(1, 6, 4), r"torch.float32 \(1, 6, 4\)"),
+        (torch.ones(0, 4), r"torch.float32 \(0, 4\)"),
+    ],
+)
+def test_what_are_no_logits_is_named_and_shown(wrong, shown):
+    for loss in LOSSES:
+        with pytest.raises(ValueError, match=f"^student_logits must be a floating-point tensor.*got {shown}$"):
+            loss(wrong, logits(1))
+        with pytest.raises(ValueError, match=f"^peer_(logits|target) must be a floating-point tensor.*got {shown}$"):
+            loss(logits(0), wrong)
+
+
+def test_shapes_that_differ_are_both_named():
+    shapes = r"must have equal shapes, got torch.float64 \(6, 4\) and torch.float64 \(5, 4\)"
+    for loss in LOSSES:
+        with pytest.raises(ValueError, match=f"^student_logits and peer_(logits|target) {shapes}$"):
+            loss(logits(0), logits(1, rows=5))
+
+
+def test_one_class_and_one_sample_are_logits_too():
+    assert distillation.kl(torch.ones(1, 1), torch.zeros(1, 1)) == 0
+
+
+def test_single_precision_stays_single():
+    answers, weights = torch.stack([logits(1), logits(2)]).float(), torch.ones(2, dtype=torch.float64)
+    for counts in (None, torch.ones(2, 6, dtype=torch.float64)):
+        found, weight, usable = distillation.target(answers, weights, counts)
+        assert found.dtype == torch.float32 and usable.all()
+        assert distillation.weighted_kl(logits(0).float(), found, weight.float()).dtype == torch.float32

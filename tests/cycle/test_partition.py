@@ -74,6 +74,99 @@ def test_other_seeds_give_other_splits():
     assert not np.array_equal(partition.homogeneous(labels, 4, 0)[0], partition.homogeneous(labels, 4, 1)[0])
 
 
+FEW = np.array([0, 1, 2, 0, 1, 2, 0, 1, 0, 1, 0, 0])
+
+
+@pytest.mark.parametrize(
+    "split, numbers, parts",
+    [
+        ("homogeneous", (), [[4, 6, 8, 9], [1, 2, 10, 11], [0, 3, 5, 7]]),
+        ("imbalanced", (0.5, 1), [[2, 4, 6, 8, 9, 11], [0, 1, 10], [3, 5, 7]]),
+        ("dirichlet", (1.0,), [[5, 6, 8], [0, 3, 9, 10, 11], [1, 2, 4, 7]]),
+        ("quantity", (1.0,), [[5, 8, 9], [1, 2, 3, 4, 6, 10], [0, 7, 11]]),
+    ],
+)
+def test_splits_stay_what_recorded_runs_had(split, numbers, parts):
+    """Drawn once: another order of draws or of remainders would give every recorded run other data."""
+    names = np.array(["cat", "dog", "emu"])[FEW]
+    for labels in (FEW, names):
+        assert [part.tolist() for part in partition.SPLITS[split](labels, 3, *numbers, 0)] == parts
+
+
+def test_what_is_drawn_stays_what_recorded_runs_had():
+    assert partition.stratified_subset(FEW, 5, 0).tolist() == [2, 4, 6, 8, 11]
+    assert partition.stratified_subset(FEW, 12, 0).tolist() == list(range(12))
+    assert partition.flip_labels(FEW, 0.5, 4, 0).tolist() == [0, 1, 3, 0, 2, 3, 0, 2, 0, 2, 0, 1]
+    assert partition.flip_labels(FEW, 0.5, 4, 0, symmetric=True).tolist() == [0, 1, 1, 0, 2, 0, 0, 0, 0, 2, 0, 3]
+
+
+def test_a_draw_that_leaves_somebody_empty_is_drawn_again():
+    """A hundred times at most, each with new fractions."""
+    drawn = []
+
+    def fractions(rng, classes):
+        drawn.append(classes)
+        share = [0.5, 0.5] if len(drawn) == 7 else [1.0, 0.0]
+        return np.tile(share, (classes, 1))
+
+    parts = partition._dirichlet_until_filled(FEW, 2, fractions, 1.0, 0)
+    assert drawn == [3] * 7 and [part.size for part in parts] == [6, 6]
+    with pytest.raises(ValueError, match="delta=1.0 left a participant empty in 100 draws; use a larger delta"):
+        partition._dirichlet_until_filled(FEW, 2, lambda rng, classes: np.tile([1.0, 0.0], (classes, 1)), 1.0, 0)
+
+
+def test_bounds_of_arguments():
+    """The last value that is taken, and the first that is not, by its name."""
+    one = [part.tolist() for part in partition.homogeneous(FEW, 12, 0)]
+    assert sorted(one) == [[i] for i in range(12)]
+    assert partition.flip_labels([0, 1], 1.0, 2, 0).tolist() == [1, 0]
+    assert partition.flip_labels([0, 1], 0.0, 2**31, 0).tolist() == [0, 1]
+    assert partition.flip_labels(np.array([127], np.int8), 0.0, 128, 0).tolist() == [127]
+    assert partition.stratified_subset(FEW, 1, 0).size == 1
+    assert len(partition.imbalanced(FEW, 3, 0.4, 2, 0)) == 3
+    wrong = {
+        "labels must be one-dimensional": [
+            lambda: partition.homogeneous(FEW[None], 2, 0),
+            lambda: partition.stratified_subset(FEW[None], 2, 0),
+            lambda: partition.flip_labels(FEW[None], 0.5, 4, 0),
+            lambda: partition.flip_labels(["cat"], 0.5, 4, 0),
+        ],
+        "n must be a whole number, from 2 to 12": [lambda: partition.dirichlet(FEW, 13, 1.0, 0)],
+        "seed must be a whole number, at least 0": [
+            lambda: partition.homogeneous(FEW, 2, -1),
+            lambda: partition.stratified_subset(FEW, 2, -1),
+            lambda: partition.flip_labels(FEW, 0.5, 4, -1),
+        ],
+        "m must be a whole number, from 1 to 2": [
+            lambda: partition.imbalanced(FEW, 3, 0.1, 0, 0),
+            lambda: partition.imbalanced(FEW, 3, 0.1, 3, 0),
+        ],
+        "kappa must be a number with 0 < kappa < 0.5": [
+            lambda: partition.imbalanced(FEW, 3, 0.5, 2, 0),
+            lambda: partition.imbalanced(FEW, 3, 0, 2, 0),
+        ],
+        "delta must be a number with 0 < delta": [lambda: partition.quantity_skew(FEW, 3, 0, 0)],
+        "size must be a whole number, from 1 to 12": [
+            lambda: partition.stratified_subset(FEW, 0, 0),
+            lambda: partition.stratified_subset(FEW, 13, 0),
+        ],
+        "rate must be a number with 0 <= rate <= 1": [
+            lambda: partition.flip_labels(FEW, -0.1, 4, 0),
+            lambda: partition.flip_labels(FEW, 1.1, 4, 0),
+        ],
+        "num_classes must be a whole number, from 2 to 2147483648": [
+            lambda: partition.flip_labels([0, 0], 0.5, 1, 0),
+            lambda: partition.flip_labels(FEW, 0.5, 2**31 + 1, 0),
+        ],
+        "symmetric must be True or False": [lambda: partition.flip_labels(FEW, 0.5, 4, 0, 1)],
+        "centers must be one-dimensional": [lambda: partition.natural(FEW[None], 3)],
+    }
+    for named, calls in wrong.items():
+        for call in calls:
+            with pytest.raises(ValueError, match=f"^{named}"):
+                call()
+
+
 @given(many_labels, st.floats(0.1, 1), seeds)
 def test_stratified_subset(labels, share, seed):
     size = max(1, int(share * labels.size))
