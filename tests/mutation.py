@@ -43,7 +43,7 @@ def prepare(folder: Path, rules) -> None:
     }
     text = "".join(f"{key}=\n" + "".join(f"    {value}\n" for value in values) for key, values in lists.items())
     (folder / "setup.cfg").write_text(f"[mutmut]\n{text}")
-    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider -p no:nbval\n")
+    (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = -p no:cacheprovider -p no:nbval\n")
 
 
 def mutmut(folder: Path, *arguments) -> str:

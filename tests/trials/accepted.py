@@ -51,6 +51,18 @@ def picture(x):
     return isinstance(x, list | tuple) and len(x) == 3 and all(map(whole(1, 10_000), x))
 
 
+def weight(x):
+    return x.shape in ((), (1, 1), (4, 1)) if torch.is_tensor(x) else number(0, 1e9)(x)
+
+
+def graph(x):
+    return x in gossip.TOPOLOGIES if isinstance(x, str) else isinstance(x, nx.Graph) and len(x) == 6
+
+
+def heard_by_two(x):
+    return numbers((3, 3), 0)(x) and (np.asarray(x)[:2, :2].sum(axis=1) > 0).all()
+
+
 ARGUMENTS = {  # by name: a value that is right, and what it may be
     "adjacency": (RING, lambda x: any(links(n)(x) for n in range(1, 9))),
     "alignment": (SQUARE, numbers((3, 3))),
@@ -181,6 +193,11 @@ def call(function, nan=False, **own) -> Call:
     return Call(function, *({name: told[name][i] for name in names} for i in (0, 1)), nan)
 
 
+def network(name, narrowest):
+    width = 8, either(None, whole(narrowest, 10_000))
+    return call(models.build, name=(name, choice(name)), width=width, num_classes=(3, whole(2, 100_000)))
+
+
 SCALARS = {"gamma": (0.5, POINT), "gamma_g": (1.0, numbers((), 0)), "gamma_peer": (0.7, either(None, POINT))}
 BATCH = torch.ones(2, 1, 8, 8), lambda x: torch.is_tensor(x) and x.is_floating_point() and x.ndim == 4
 PIXELS = torch.ones(2, 8, 8, 1), lambda x: torch.is_tensor(x) and x.shape[1:] == (8, 8, 1)
@@ -188,9 +205,7 @@ FEW = {"labels": ([0, 1], numbers((2,), 0, 7, "biu")), "centers": ([0, 1], numbe
 ROWS = [0, 1], numbers(1, 0, 2, "iu", also=lambda array: np.unique(array).size == array.size)
 CALLS = [
     call(metrics.gains),
-    call(metrics.fairness_report, True),
-    call(metrics.pearson, True),
-    call(metrics.cantelli_bound, True),
+    *(call(function, True) for function in (metrics.fairness_report, metrics.pearson, metrics.cantelli_bound)),
     call(metrics.balanced_accuracy, labels=([0, 1], labels((2,)))),
     *map(call, (partition.homogeneous, partition.imbalanced, partition.dirichlet, partition.quantity_skew)),
     call(partition.natural, centers=(CLASSES, lambda x: NAMED(x) and np.unique(x).size == 4), n=(4, whole(4, 4))),
@@ -203,28 +218,13 @@ CALLS = [
     *map(call, (reputation.soft_clip, reputation.update)),
     call(reputation.alignment_softmax, neighbours=(RING, linked)),
     *(call(function, True) for function in (distillation.kl, distillation.approximate_kl)),
-    call(
-        distillation.weighted_kl,
-        True,
-        weight=(1.0, lambda x: x.shape in ((), (1, 1), (4, 1)) if torch.is_tensor(x) else number(0, 1e9)(x)),
-    ),
-    call(
-        gossip.adjacency,
-        n=(6, whole(2, 10_000)),
-        name=(
-            "ring",
-            lambda x: x in gossip.TOPOLOGIES if isinstance(x, str) else isinstance(x, nx.Graph) and len(x) == 6,
-        ),
-    ),
+    call(distillation.weighted_kl, True, weight=(1.0, weight)),
+    call(gossip.adjacency, n=(6, whole(2, 10_000)), name=("ring", graph)),
     *map(call, (gossip.mixing_matrix, gossip.spectral_gap)),
     call(gossip.masked_mixing, W=(EVEN, numbers((3, 3), 0))),
     call(gossip.reweigh, W=(EVEN, mixing((3, 3)))),
     call(gossip.link_probabilities, W=(EVEN, square(0, 1)), rule=("relative", choice("weight", "relative"))),
-    call(
-        gossip.submixing,
-        W=(EVEN, lambda x: numbers((3, 3), 0)(x) and (np.asarray(x)[:2, :2].sum(1) > 0).all()),
-        present=ROWS,
-    ),
+    call(gossip.submixing, W=(EVEN, heard_by_two), present=ROWS),
     call(consensus, x=(np.ones((3, 2)), numbers(2, also=lambda array: len(array) == 3))),
     *map(call, (theory.usefulness_fedavg, theory.usefulness_cycle, theory.mse_cycle, theory.outcomes)),
     *map(call, (theory.lower_bound, theory.printed_lower_bound, theory.printed_upper_bound)),
@@ -236,15 +236,7 @@ CALLS = [
     call(fedisic.counts),
     call(fedisic.real, location=("/nowhere", NEVER)),
     call(lesions.draw, **FEW),
-    *(
-        call(
-            models.build,
-            name=(name, choice(name)),
-            width=(8, either(None, whole(narrow, 10_000))),
-            num_classes=(3, whole(2, 100_000)),
-        )
-        for name, narrow in (("mlp", 1), ("cnn", 1), ("resnet18", 8))
-    ),
+    *map(network, ("mlp", "cnn", "resnet18"), (1, 1, 8)),
     call(cycle.Options, **{name: (getattr(cycle.Options(), name), allowed) for name, allowed in OPTIONS.items()}),
     call(door, **PARTY),
 ]
