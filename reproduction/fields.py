@@ -2,14 +2,25 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
 
 Count = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Percent = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+T = TypeVar("T")
+
+
+def _one_each(values: list, info: ValidationInfo) -> list:
+    """One value a participant: their number, `n` of the same record, is the context of validation."""
+    if isinstance(info.context, int) and len(values) != info.context:
+        raise ValueError(f"has {len(values)} values for {info.context} participants")
+    return values
+
+
+Each = Annotated[list[T], AfterValidator(_one_each)]
 ABSENT = None  # a field that may be missing, in a record older than it; where it stands, it may not be null
 
 
@@ -19,25 +30,25 @@ class Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-class Tested(Part):
+class Measured(Part):
     round: int
-    accuracy: list[Percent]
-    points: dict[str, list[Percent]] = {}
 
 
-class Losses(Part):
-    round: int
-    losses: list[list[Number | None]]  # None: not finite, where somebody lies
+class Tested(Measured):
+    accuracy: Each[Percent]
+    points: dict[str, Each[Percent]] = {}
 
 
-class Scored(Part):
-    round: int
-    matrix: list[list[Share]]
+class Losses(Measured):
+    losses: Each[list[Number | None]]  # None: not finite, where somebody lies
 
 
-class Counted(Part):
-    round: int
-    matrix: list[list[Share | None]]  # None: no answer
+class Scored(Measured):
+    matrix: Each[Each[Share]]
+
+
+class Counted(Measured):
+    matrix: Each[Each[Share | None]]  # None: no answer
 
 
 class Messages(Part):
@@ -54,8 +65,8 @@ class Origin(Part):
 
 
 class Record(Part):
-    accuracy: Annotated[list[Percent], Field(min_length=2)]
-    standalone: list[Percent] | None
+    accuracy: Each[Percent]
+    standalone: Each[Percent] | None
     options: dict[str, Any]  # compared with those of the run, one by one, by whoever reads it for a run
     experiment: str
     profile: str
@@ -70,7 +81,7 @@ class Record(Part):
     rounds: Annotated[int, Field(ge=1)]
     epochs: Annotated[int, Field(ge=1)]
     images: Annotated[int, Field(ge=1)]
-    sizes: list[Annotated[int, Field(ge=1)]]
+    sizes: Each[Annotated[int, Field(ge=1)]]
     messages: Messages
     bytes: Count = ABSENT
     shares: list[list[Count]] = ABSENT  # one row more where there is a server
@@ -83,41 +94,22 @@ class Record(Part):
     provenance: Origin = ABSENT
 
     @model_validator(mode="after")
-    def one_value_a_participant(self):
-        n = self.n
-        rows = {"accuracy": self.accuracy, "standalone": self.standalone, "sizes": self.sizes}
-        for point in self.curve:
-            rows |= {f"curve of round {point.round}": point.accuracy}
-            rows |= {f"curve of round {point.round}, {name}": values for name, values in point.points.items()}
-        rows |= {f"losses of round {point.round}": point.losses for point in self.losses or ()}
-        for what, points in (("reputation", self.reputation), ("counted", self.counted or ())):
-            for point in points:
-                name = f"{what} of round {point.round}"
-                rows |= {name: point.matrix} | {f"{name}, row {k}": row for k, row in enumerate(point.matrix)}
-        for name, values in rows.items():
-            if values is not None and len(values) != n:
-                raise ValueError(f"{name} has {len(values)} values for {n} participants")
-        return self
-
-    @model_validator(mode="after")
-    def the_curve_ends_with_the_accuracy(self):
+    def agrees(self):
+        """A curve that ends with the accuracy, messages that add up."""
         rounds = [point.round for point in self.curve]
         if rounds != sorted(set(rounds)):
             raise ValueError(f"curve must go from round to round, got {rounds}")
         if rounds and self.curve[-1].accuracy != self.accuracy:
             raise ValueError(f"accuracy is {self.accuracy}, the curve ends with {self.curve[-1].accuracy}")
-        return self
-
-    @model_validator(mode="after")
-    def what_was_sent_adds_up(self):
+        sent, possible = self.messages.sent, self.messages.possible
         if self.shares is not None:
-            size, sent = len(self.shares), sum(map(sum, self.shares))
+            size, added = len(self.shares), sum(map(sum, self.shares))
             if size - self.n not in (0, 1) or any(len(row) != size for row in self.shares):
                 raise ValueError("shares must be a square of all participants, and of the server if there is one")
-            if self.messages.sent != sent:
-                raise ValueError(f"messages says that {self.messages.sent} were sent, shares add up to {sent}")
-        if self.messages.sent > self.messages.possible:
-            raise ValueError(f"messages says {self.messages.sent} were sent of {self.messages.possible}")
+            if sent != added:
+                raise ValueError(f"messages says that {sent} were sent, shares add up to {added}")
+        if sent > possible:
+            raise ValueError(f"messages says {sent} were sent of {possible}")
         return self
 
 
@@ -125,7 +117,7 @@ def load(path: Path) -> dict:
     """The record in a file, as it stands there; one that is damaged is named, with the field."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        Record.model_validate(record)
+        Record.model_validate(record, context=record.get("n") if isinstance(record, dict) else None)
     except ValidationError as error:
         first, *more = error.errors()
         place = ".".join(map(str, first["loc"]))

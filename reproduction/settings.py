@@ -1,9 +1,11 @@
 """One run: everything that decides its numbers, at which scale, and the participants that come of it."""
 
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from inspect import signature
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,14 +17,12 @@ from cycle.streams import START, stream
 from reproduction import models
 from reproduction.data.datasets import Dataset, Pixels
 
-COLLABORATION = {  # options that the local epochs do not depend on
-    "rounds", "temperature", "lambda_0", "normalisation", "alpha", "tau_opt", "tau_max", "period", "score_samples",
-    "epochs_per_round", "bound", "privacy", "topology", "beta", "local_steps", "link_rule", "alignment", "self_loops",
-    "mix_buffers", "participation",
-}  # fmt: skip
-ALONE_TOO = (  # options that change training alone: where a variant has its own run alone, they hold there too
-    "lr", "lr_every", "decay_from", "warmup", "clip_norm", "common_start", "own_temperature",
-)  # fmt: skip
+COLLABORATION = """
+    rounds temperature lambda_0 normalisation alpha tau_opt tau_max period score_samples epochs_per_round bound privacy
+    topology beta local_steps link_rule alignment self_loops mix_buffers participation
+""".split()  # options that the local epochs do not depend on
+# Options that change training alone: where a variant has its own run alone, they hold there too.
+ALONE_TOO = "lr lr_every decay_from warmup clip_norm common_start own_temperature".split()
 LEARNED_FROM = (0, 1, 2)  # seeds whose images nothing is chosen on
 HELD_OUT = 10_000  # images at most
 UNCHANGED = "unchanged"  # what the variant without a name is called on the command line
@@ -91,48 +91,19 @@ class Profile:
 
     about: str
     options: Options
-    data: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # data set: (data set, training images)
-    models: dict[str, tuple[str, int | None]] = field(default_factory=dict)  # model: (model, width)
-    changes: dict[str, dict] = field(default_factory=dict)  # model: options that it needs otherwise
+    data: dict[str, tuple[str, int | None]]  # data set: (data set, training images)
+    models: dict[str, tuple[str, int | None]]  # model: (model, width)
+    changes: dict[str, dict]  # model: options that it needs otherwise
     test_every: int = 5  # epochs between two points of the recorded curve
 
 
-SQUARES = {"lr": 0.003, "lr_every": 40, "batch_size": 32}  # networks of squares diverge at larger rates
+def _profile(options: dict, data: dict, models: dict, **rest) -> Profile:
+    data, models = ({name: (*used, None)[:2] for name, used in pairs.items()} for pairs in (data, models))
+    return Profile(options=Options(**options), data=data, models=models, **rest)
 
-PROFILES = {
-    "smoke": Profile(
-        "digits, seconds on a CPU; what the chapters run live",
-        Options(local_epochs=10, rounds=20, batch_size=32, lr_every=10, score_samples=256),
-        data={
-            **dict.fromkeys(("cifar10", "cifar100", "digits"), ("digits", 400)),
-            "fedisic": ("fedisic-synthetic", 2000),
-        },
-        models={"cnn": ("mlp", None), "resnet18": ("mlp", None), "efficientnet_b0": ("cnn", None)},
-        changes={"cnn": {"lr": 0.03}, "poly_mlp": SQUARES},
-    ),
-    "laptop": Profile(
-        "real CIFAR-10, 10,000 images, 10 local epochs and 30 rounds; minutes a run on one core",
-        Options(local_epochs=10, rounds=30, batch_size=64, lr=0.03, lr_every=10),
-        data={
-            "cifar10": ("cifar10", 10_000),
-            "cifar100": ("cifar100", 10_000),
-            "fedisic": ("fedisic-synthetic", None),
-        },
-        models={"resnet18": ("cnn", None), "efficientnet_b0": ("cnn", None)},
-        changes={"poly_mlp": SQUARES, "resnet18": {"local_epochs": 5, "rounds": 15, "lr_every": 5}},
-        test_every=10,  # testing everybody on 10,000 images costs more than an epoch of training
-    ),
-    "paper": Profile(
-        "the paper's data and schedule (the CNN at half its learning rate); ResNet-18 wants a GPU",
-        Options(),
-        changes={
-            "cnn": {"lr": 0.05},  # not the printed 0.1, at which somebody never trains: see the CIFAR chapter
-            "efficientnet_b0": {"batch_size": 32},
-            "poly_mlp": SQUARES,
-        },
-    ),
-}
 
+_TOLD = tomllib.loads(Path(__file__).with_name("profiles.toml").read_text(encoding="utf-8"))
+PROFILES = {name: _profile(**told) for name, told in _TOLD.items()}
 RECORDED = ("laptop", "paper")  # the profiles whose runs are kept and judged; chapters run `smoke` live
 
 
