@@ -26,7 +26,7 @@ def measure() -> dict[str, float]:
         return play(begin(_parties(device), "vpdl", options, device=device), "vpdl", options, rules)
 
     without, counting = rounds(plain), rounds(replace(plain, bound=15.0), Rules(count=defence.by_margin()))
-    took = _fastest(repeats=8, without=lambda: next(without), counting=lambda: next(counting))
+    took = _fastest(repeats=12, without=lambda: next(without), counting=lambda: next(counting))
     return {"defended_vs_undefended": took.counting / took.without}
 
 
