@@ -132,13 +132,13 @@ def margin(run: Run, parties: list[Party], results: Path) -> Rules:
 
 
 @cache
-def margin_of(scale: float) -> Callable:
-    """The same, in full from another margin on."""
+def margin_of(scale: float, slack: float = 0.0) -> Callable:
+    """The same, in full from another margin on, and a little where an answer is wrong by less than `slack`."""
 
     def control(run: Run, parties: list[Party], results: Path) -> Rules:
-        return Rules(count=defence.by_margin(scale))
+        return Rules(count=defence.by_margin(scale, slack))
 
-    control.__name__ = f"margin{scale:g}"
+    control.__name__ = f"margin{scale:g}" + (f"-slack{slack:g}" if slack else "")
     return control
 
 

@@ -33,9 +33,10 @@ def _mislabelled(rules: dict[str, dict]) -> Iterator[tuple[str, dict]]:
         yield "-".join(filter(None, (f"flip{rate}x5", rule))), {"methods": ("cycle",)} | flips | changes
 
 
-# What the margin rule is tuned over, each named before any was run: scale, lambda_0, bound
-PLAIN = ((1, 100, 15), (2, 100, 15), (2, 100, 7.5), (2, 200, 7.5), (5, 200, 15), (5, 200, 7.5))
-OF_SETTING25 = ((2, 33, 15), (2, 66, 15), (2, 132, 15), (5, 132, 15))
+# What the margin rule is tuned over, each named before it was run: scale, lambda_0, bound, slack
+PLAIN = ((1, 100, 15, 0), (2, 100, 15, 0), (2, 100, 7.5, 0), (2, 200, 7.5, 0), (5, 200, 15, 0), (5, 200, 7.5, 0))
+FOLLOWED = ((2, 100, 15, 2), (2, 100, 7.5, 2))  # named when those without slack were seen to lose half of the gain
+OF_SETTING25 = ((2, 33, 15, 0), (2, 66, 15, 0), (2, 132, 15, 0), (5, 132, 15, 0), (2, 33, 15, 2), (2, 66, 15, 2))
 TRIED = {"": None, "inverted": lambda bound: attacks.inverted, "divided": attacks.divided}
 
 
@@ -43,12 +44,19 @@ def _tuning() -> Iterator[tuple[str, dict]]:
     """On images that no run learns from: plain, and in the setting that the search chose."""
     yield HELD_OUT, {"methods": BOTH, "judged_on": HELD_OUT, "alone": HELD_OUT}
     for alone, points, options in (
-        (HELD_OUT, PLAIN, {}),
+        (HELD_OUT, PLAIN + FOLLOWED, {}),
         ("setting25", OF_SETTING25, search.followed()["setting25"]),
     ):
-        for (scale, weight, bound), (lie, attack) in itertools.product(points, TRIED.items()):
-            name = [alone, f"margin{scale}", f"lambda{weight}", f"bound{bound}", lie and f"{lie}x1"]
-            defended = {"lambda_0": float(weight), "bound": float(bound), "control": controls.margin_of(scale)}
+        for (scale, weight, bound, slack), (lie, attack) in itertools.product(points, TRIED.items()):
+            name = [
+                alone,
+                f"margin{scale}",
+                f"lambda{weight}",
+                f"bound{bound}",
+                slack and f"slack{slack}",
+                lie and f"{lie}x1",
+            ]
+            defended = {"lambda_0": float(weight), "bound": float(bound), "control": controls.margin_of(scale, slack)}
             changes = {"methods": ("cycle",), "judged_on": HELD_OUT, "alone": alone} | options | defended
             yield "-".join(filter(None, name)), changes | ({"lies": {4: attack(bound)}} if attack else {})
 
