@@ -3,7 +3,6 @@
 import hashlib
 import json
 import time
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +21,7 @@ from reproduction import progress as shown
 from reproduction.data import datasets
 from reproduction.fields import load
 from reproduction.provenance import command_of, provenance
-from reproduction.records import OF_A_RUN, RESULTS, accuracy_alone, checked
+from reproduction.records import OF_A_RUN, RESULTS, WHOSE, accuracy_alone, checked
 from reproduction.settings import COLLABORATION, PROFILES, Run, judged, parties_of
 
 OF_THE_ROUNDS = ("method", "variant", "alone_as", "control", "lies", "silent", "forced_only")
@@ -63,16 +62,17 @@ def execute(
     bar = shown.bar(run, state.epoch, *place, hidden=not (progress and ranks.first))
     began = time.perf_counter() - log["seconds"]
     for done in play(state, run.method, run.options, rules):
-        tested = state.epoch % PROFILES[run.profile].test_every == 0 or state.epoch == run.options.epochs
+        last = state.epoch == run.options.epochs
+        tested = last or state.epoch % PROFILES[run.profile].test_every == 0
         for sender, receiver in done.refused:
             pair = f"P{sender + 1} to P{receiver + 1}"
             log["refused"][pair] = log["refused"].get(pair, 0) + 1
         measured = ranks.gather(_measured(done, dataset, tested)) if tested or done.scored else None
         if measured:
-            if accuracies := _enter(log, run, done, measured, tested):
-                bar.set_postfix_str(shown.accuracies(accuracies), refresh=False)
+            _enter(log, run, done.index, measured)
+            bar.set_postfix_str(shown.accuracies(log["curve"][-1]["accuracy"] if log["curve"] else []), refresh=False)
         log["seconds"] = time.perf_counter() - began
-        if keep and state.epoch == run.options.epochs:
+        if keep and last:
             kept.keep(run, done, results)
         checkpoints.save(state, log)
         bar.update()
@@ -111,52 +111,54 @@ def warmup_key(run: Run, kind: dict) -> str:
 
 
 def _measured(done: Round, dataset, tested: bool) -> dict[int, dict]:
-    """For the record, of each participant here: accuracy by evaluation point, losses, its row of the reputation."""
+    """For the record, of each participant here: accuracy by evaluation point, losses, rows of what was scored."""
     found = {}
     for row, party in enumerate(done.participants):
-        one = {"losses": done.losses[row].tolist()}
+        one = found[party.index] = {}
         if tested:
             test = dataset.test_images, dataset.test_labels, party.prepare, dataset.balanced
             one["accuracy"] = {point: accuracy(models[row], *test) for point, models in done.models.items()}
+            one["losses"] = done.losses[row].tolist()
         if done.scored:
             one["reputation"] = done.reputation[party.index].tolist()
-        if done.scored and done.counted is not None:
-            row = done.counted[party.index].round(4).tolist()
-            one["counted"] = [None if value != value else value for value in row]
-        found[party.index] = one
+            if done.counted is not None:
+                one["counted"] = _finite(done.counted[party.index].round(4).tolist())
     return found
 
 
-def _enter(log: dict, run: Run, done: Round, measured: dict[int, dict], tested: bool) -> list[float]:
-    """Book what was measured of a round; the accuracies, where they were."""
-    values, first = list(measured.values()), []
-    if tested:
+def _finite(values: list[float]) -> list[float | None]:
+    """None for the others, for which JSON has no word."""
+    return [value if np.isfinite(value) else None for value in values]
+
+
+def _enter(log: dict, run: Run, index: int, measured: dict[int, dict]) -> None:
+    """Book what was measured of a round."""
+
+    def of_all(name: str) -> list:
+        return [one[name] for one in measured.values()]
+
+    known = next(iter(measured.values()))
+    if "accuracy" in known:
         diverged = [f"P{n + 1}" for n, one in measured.items() if not np.isfinite(one["losses"]).all()]
         if diverged and not run.lies:  # what a liar does to the others is a result
             raise FloatingPointError(
                 f"{run.path}: the loss of {', '.join(diverged)} is not finite; lr {run.options.lr} may be too large"
             )
-        points = {point: [one["accuracy"][point] for one in values] for point in values[0]["accuracy"]}
-        first = next(iter(points.values()))
+        points = {point: [accuracies[point] for accuracies in of_all("accuracy")] for point in known["accuracy"]}
         more = {"points": points} if len(points) > 1 else {}
-        log["curve"].append({"round": done.index, "accuracy": first, **more})
-        losses = [[loss if np.isfinite(loss) else None for loss in one["losses"]] for one in values]
-        log["losses"].append({"round": done.index, "losses": losses})
-    if done.scored:
-        log["reputation"].append({"round": done.index, "matrix": [one["reputation"] for one in values]})
-        if all("counted" in one for one in values):
-            matrix = [one["counted"] for one in values]
-            log.setdefault("counted", []).append({"round": done.index, "matrix": matrix})
-    return first
+        log["curve"].append({"round": index, "accuracy": next(iter(points.values())), **more})
+        log["losses"].append({"round": index, "losses": [_finite(losses) for losses in of_all("losses")]})
+    for name in ("reputation", "counted"):
+        if name in known:
+            log.setdefault(name, []).append({"round": index, "matrix": of_all(name)})
 
 
 def _record(run: Run, experiment: str, state: State, dataset, log: dict, results: Path) -> dict:
     final, of_the_run = log["curve"][-1]["accuracy"], run.settings()
-    named = ("profile", "dataset", "model", "width", "method", "variant", "split", "n", "seed")
     logged = ("start", "reputation", "counted", "curve", "losses", "refused", "provenance")
     return {
         "experiment": experiment,
-        **{name: of_the_run[name] for name in named},
+        **{name: of_the_run[name] for name in WHOSE},
         "rounds": run.options.rounds,
         "epochs": run.options.epochs,
         "images": sum(state.sizes) if run.split != "natural-pooled" else max(state.sizes),
@@ -167,7 +169,7 @@ def _record(run: Run, experiment: str, state: State, dataset, log: dict, results
         "bytes": int(state.ledger.matrix(bytes=True).sum()),
         "shares": state.ledger.matrix().tolist(),
         "seconds": round(log["seconds"], 1),
-        "options": asdict(run.options) | {name: of_the_run[name] for name in OF_A_RUN},
+        "options": of_the_run["options"] | {name: of_the_run[name] for name in OF_A_RUN},
         "data_hash": dataset.hash,
         **{name: log[name] for name in logged if name in log},
     }
