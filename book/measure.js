@@ -44,7 +44,7 @@
       "code lines": Math.max(0, ...code.map(lines => lines.length)),
       "code width": Math.max(0, ...code.map(lines => Math.max(...lines.map(line => line.length)))),
       imports: code.filter(lines => lines.filter(line => /^(import|from) /.test(line)).length > 1).length,
-      controls: document.querySelectorAll(".cycle-explore, .cycle-slider").length,
+      controls: document.querySelectorAll(".cycle-explore").length,
       nameless: pictures.length,
     };
   },

@@ -1,8 +1,9 @@
 """The networks of the paper, at any width that fits the machine. Convolutional ones are laid out channels-last."""
 
 import functools
+import itertools
 import logging
-import socket
+import math
 
 import torch
 from torch import nn
@@ -19,19 +20,10 @@ class Square(nn.Module):
         return x * x
 
 
-def _mlp(in_shape, num_classes, hidden, activation):
-    features = in_shape[0] * in_shape[1] * in_shape[2]
-    return nn.Sequential(nn.Flatten(), nn.Linear(features, hidden), activation, nn.Linear(hidden, num_classes))
-
-
-def mlp(in_shape, num_classes, width=32) -> nn.Module:
+def mlp(in_shape, num_classes, width=32, activation=nn.ReLU) -> nn.Module:
     """One hidden layer: the network of the live chapters (digits)."""
-    return _mlp(in_shape, num_classes, width, nn.ReLU())
-
-
-def poly_mlp(in_shape, num_classes, width=32) -> nn.Module:
-    """The same with squares, which runs under encryption."""
-    return _mlp(in_shape, num_classes, width, Square())
+    hidden = nn.Linear(math.prod(in_shape), width)
+    return nn.Sequential(nn.Flatten(), hidden, activation(), nn.Linear(width, num_classes))
 
 
 def cnn(in_shape, num_classes, width=16) -> nn.Module:
@@ -43,18 +35,10 @@ def cnn(in_shape, num_classes, width=16) -> nn.Module:
     if min(high, wide) < 1:
         raise ValueError(f"in_shape: the cnn needs images of at least 16 x 16 pixels, got {tuple(in_shape)}")
     return nn.Sequential(
-        nn.Conv2d(in_shape[0], width, 5),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
-        nn.Conv2d(width, 2 * width, 5),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
-        nn.Flatten(),
-        nn.Linear(2 * width * high * wide, 120),
-        nn.ReLU(),
-        nn.Linear(120, 84),
-        nn.ReLU(),
-        nn.Linear(84, num_classes),
+        *(nn.Conv2d(in_shape[0], width, 5), nn.MaxPool2d(2), nn.ReLU()),
+        *(nn.Conv2d(width, 2 * width, 5), nn.MaxPool2d(2), nn.ReLU()),
+        *(nn.Flatten(), nn.Linear(2 * width * high * wide, 120), nn.ReLU()),
+        *(nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, num_classes)),
     )
 
 
@@ -67,24 +51,17 @@ def resnet18(in_shape, num_classes, width=64) -> nn.Module:
         raise ValueError(f"width must be at least 8 for resnet18, got {width}")
     from reproduction.vision import torchvision
 
-    BasicBlock = torchvision.models.resnet.BasicBlock
+    block = torchvision.models.resnet.BasicBlock
 
-    def stage(wide_in, wide_out, stride):
-        shortcut = None
-        if stride != 1 or wide_in != wide_out:
-            shortcut = nn.Sequential(nn.Conv2d(wide_in, wide_out, 1, stride, bias=False), nn.BatchNorm2d(wide_out))
-        return nn.Sequential(BasicBlock(wide_in, wide_out, stride, shortcut), BasicBlock(wide_out, wide_out))
+    def stage(narrow, wide):
+        if narrow == wide:
+            return nn.Sequential(block(wide, wide), block(wide, wide))
+        shortcut = nn.Sequential(nn.Conv2d(narrow, wide, 1, stride=2, bias=False), nn.BatchNorm2d(wide))
+        return nn.Sequential(block(narrow, wide, 2, shortcut), block(wide, wide))
 
-    model = nn.Sequential()
-    model.append(nn.Conv2d(in_shape[0], width, 3, padding=1, bias=False))
-    model.append(nn.BatchNorm2d(width))
-    model.append(nn.ReLU())
-    for depth in range(4):
-        wide_in = width * 2 ** max(depth - 1, 0)
-        model.append(stage(wide_in, width * 2**depth, 1 if depth == 0 else 2))
-    model.append(nn.AdaptiveAvgPool2d(1))
-    model.append(nn.Flatten())
-    model.append(nn.Linear(8 * width, num_classes))
+    stem = nn.Conv2d(in_shape[0], width, 3, padding=1, bias=False), nn.BatchNorm2d(width), nn.ReLU()
+    stages = itertools.starmap(stage, itertools.pairwise((width, width, 2 * width, 4 * width, 8 * width)))
+    model = nn.Sequential(*stem, *stages, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * width, num_classes))
     for layer in model.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
@@ -94,17 +71,15 @@ def resnet18(in_shape, num_classes, width=64) -> nn.Module:
 @functools.cache
 def _imagenet_weights() -> dict | None:
     """EfficientNet-B0's published weights, from torchvision's cache or the internet; None, and a message, otherwise."""
-    from reproduction.vision import torchvision
+    from reproduction.vision import impatient, torchvision
 
-    weights, previous = torchvision.models.EfficientNet_B0_Weights.IMAGENET1K_V1, socket.getdefaulttimeout()
-    socket.setdefaulttimeout(30)
+    weights = torchvision.models.EfficientNet_B0_Weights.IMAGENET1K_V1
     try:
-        return weights.get_state_dict(progress=False, check_hash=True)
+        with impatient():
+            return weights.get_state_dict(progress=False, check_hash=True)
     except (OSError, RuntimeError) as error:  # not reachable, or not the file that torchvision expects
         log.warning("EfficientNet-B0 starts from random weights; %s cannot be had (%s)", weights.url, error)
         return None
-    finally:
-        socket.setdefaulttimeout(previous)
 
 
 def efficientnet_b0(in_shape, num_classes) -> nn.Module:
@@ -128,7 +103,7 @@ def starting_weights(name: str) -> str:
 
 MODELS = {
     "mlp": mlp,
-    "poly_mlp": poly_mlp,
+    "poly_mlp": functools.partial(mlp, activation=Square),  # runs under encryption
     "cnn": cnn,
     "resnet18": resnet18,
     "efficientnet_b0": efficientnet_b0,
@@ -149,7 +124,3 @@ def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: in
         raise ValueError(f"width must be None for efficientnet_b0, whose size is fixed, got {width}")
     options = {} if width is None else {"width": width}
     return MODELS[name](in_shape, num_classes, **options).to(memory_format=torch.channels_last)
-
-
-def parameter_count(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())

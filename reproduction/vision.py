@@ -5,30 +5,31 @@ dies because the operators it registers shapes for do not exist. Declaring those
 datasets and transforms. Where `_C.so` loads, nothing is done.
 """
 
+import contextlib
 import importlib.util
+import socket
 from pathlib import Path
 
 import torch
 
-_SCHEMA = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
+fragment = torch.library.Library("torchvision", "FRAGMENT")  # kept alive: the operators vanish with it
+spec = importlib.util.find_spec("torchvision")  # nothing of this if it is not installed, which the import says
+try:
+    for library in Path(spec.origin).parent.glob("_C.*") if spec else ():
+        torch.ops.load_library(library)
+except OSError:
+    for name in ("nms", "qnms"):
+        fragment.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+
+import torchvision  # noqa: E402, F401 (only after the operators exist; others import it from here)
 
 
-def _declare_missing_operators():
-    spec = importlib.util.find_spec("torchvision")
-    if spec is None:
-        raise ImportError("torchvision is not installed; `pip install -r requirements.txt` installs it")
+@contextlib.contextmanager
+def impatient(seconds: float = 30):
+    """Downloads of torchvision, which wait forever by themselves, give up a server that stays silent so long."""
+    previous = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(seconds)
     try:
-        for library in Path(spec.origin).parent.glob("_C.*"):
-            torch.ops.load_library(library)
-    except OSError:
-        fragment = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            fragment.define(name + _SCHEMA)
-        return fragment
-
-
-_fragment = _declare_missing_operators()  # kept alive: the operators vanish with it
-
-import torchvision  # noqa: E402 (only after the operators exist)
-
-__all__ = ["torchvision"]
+        yield
+    finally:
+        socket.setdefaulttimeout(previous)

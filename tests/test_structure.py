@@ -44,13 +44,23 @@ TESTED_ELSEWHERE = {
     "reproduction.settings": "splits, parties and paths: test_records.py, test_execute.py",
     "reproduction.vision": "imported before every test: test_models.py",
     "reproduction.data.lesions": "the pictures of the stand-in: test_fedisic.py",
-    "reproduction.draw.diagrams": "pictures without data, seen in the built book: test_browser.py",
-    "reproduction.draw.tables": "against records made for it: test_figures.py, test_records.py",
     "reproduction.judge.claim": "verdicts from cases: test_claims.py",
     "reproduction.paper.measures": "through what it is printed in: test_audit.py",
     **{
         f"reproduction.draw.{name}": "a part of what chapters are made with: test_page.py"
-        for name in ("explore", "lead", "listing", "origin", "picture", "prose", "rule", "still", "style")
+        for name in (
+            "diagram",
+            "explore",
+            "lead",
+            "listing",
+            "marks",
+            "origin",
+            "picture",
+            "prose",
+            "rule",
+            "still",
+            "style",
+        )
     },
     **{
         f"reproduction.judge.claims.{name}": "on records made for it: test_claims.py, test_chapters.py"

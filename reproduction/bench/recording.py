@@ -13,7 +13,7 @@ import torch
 from tqdm.auto import tqdm
 
 from cycle import files
-from reproduction.data import datasets
+from cycle.play import device_of
 from reproduction.provenance import provenance
 
 
@@ -50,6 +50,6 @@ def steps(of, what: str):
 def write(path: Path, command: str, measure) -> None:
     """What a benchmark measures, into its record, with where it came from and how busy the machine was before."""
     torch.set_num_threads(1)  # as it measures: so the record says it
-    content = {"load": os.getloadavg(), "provenance": provenance(command, datasets.default_device())}
+    content = {"load": os.getloadavg(), "provenance": provenance(command, device_of("auto"))}
     content["measured"] = measure()
     files.write_atomically(path, lambda file: file.write(json.dumps(content, indent=1).encode()))

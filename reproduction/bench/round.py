@@ -18,7 +18,7 @@ from cycle import distillation, gossip, private
 from cycle.answers import Here
 from cycle.options import Options
 from cycle.party import Heard, Party, answer, learn
-from cycle.play import begin, play
+from cycle.play import begin, device_of, play
 from cycle.rules import Rules
 from cycle.state import frozen
 from reproduction import models, records
@@ -172,7 +172,7 @@ def measure() -> dict[str, float]:
     Rounds are of 640 images each; scoring, every 5 rounds on 512 samples, is counted as beside HELD images.
     """
     options = Options(local_epochs=0, rounds=10**6, batch_size=BATCH, lr=0.01)
-    device = datasets.default_device()
+    device = device_of("auto")
 
     def rounds(method, rules=None):
         return play(begin(_parties(device), method, options, device=device), method, options, rules)

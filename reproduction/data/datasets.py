@@ -1,19 +1,32 @@
 """Data sets as tensors that stay on the device: uint8 images, labels, and batched normalisation and augmentation."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from cycle.checks import check_choice, check_number, check_whole, short
+from cycle.checks import check_choice, check_number, check_whole
+from cycle.play import device_of
 from reproduction.data import fetch
 
 DIGITS_TEST_PER_CLASS = 50
 
 
-@dataclass(frozen=True)
-class Dataset:
+@dataclass(frozen=True, kw_only=True)
+class Scale:
+    """How pixels become inputs, labels outputs, and answers an accuracy."""
+
+    num_classes: int
+    mean: tuple[float, ...]  # of each channel of the training images, scaled to [0, 1]
+    std: tuple[float, ...]
+    full_scale: float = 255.0  # the value of a white pixel
+    balanced: bool = False  # whether accuracy means balanced accuracy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(Scale):
     """Images are uint8, sample x row x column x channel (so that a permuted batch is channels-last for free)."""
 
     name: str
@@ -21,29 +34,13 @@ class Dataset:
     train_labels: torch.Tensor
     test_images: torch.Tensor
     test_labels: torch.Tensor
-    num_classes: int
-    mean: tuple[float, ...]  # of each channel of the training images, scaled to [0, 1]
-    std: tuple[float, ...]
-    full_scale: float  # the value of a white pixel
     hash: str  # SHA-256 of pixels and labels
     centers: np.ndarray | None = None  # who made each training image, where the data come from several places
-    balanced: bool = False  # whether accuracy means balanced accuracy
 
     @property
     def in_shape(self) -> tuple[int, int, int]:
         _, height, width, channels = self.train_images.shape
         return channels, height, width
-
-    def to(self, device) -> "Dataset":
-        tensors = {key: getattr(self, key).to(device) for key in fetch.ARRAYS}
-        return replace(self, **tensors)
-
-
-def _dataset(name, arrays, num_classes, mean, std, full_scale, digest):
-    tensors = {key: torch.from_numpy(np.ascontiguousarray(arrays[key])) for key in fetch.ARRAYS}
-    for key in ("train_labels", "test_labels"):
-        tensors[key] = tensors[key].long()
-    return Dataset(name, *tensors.values(), num_classes, mean, std, full_scale, digest)
 
 
 def _digits():
@@ -56,53 +53,29 @@ def _digits():
     test = np.sort(np.concatenate([order[labels[order] == digit][:DIGITS_TEST_PER_CLASS] for digit in range(10)]))
     train = np.setdiff1d(order, test)
     arrays = dict(zip(fetch.ARRAYS, (images[train], labels[train], images[test], labels[test]), strict=True))
-    scaled = arrays["train_images"] / 16
-    return _dataset(
-        "digits", arrays, 10, (float(scaled.mean()),), (float(scaled.std()),), 16.0, fetch.content_hash(arrays)
-    )
+    return arrays, fetch.content_hash(arrays)
 
 
-def _cifar10():
-    arrays, digest = fetch.cifar("cifar10")
-    mean, std = (0.49139968, 0.48215841, 0.44653091), (0.24703223, 0.24348513, 0.26158784)
-    return _dataset("cifar10", arrays, 10, mean, std, 255.0, digest)
-
-
-def _cifar100():
-    arrays, digest = fetch.cifar("cifar100")
-    levels = np.arange(256) / 255
-    counts = [np.bincount(arrays["train_images"][..., channel].ravel(), minlength=256) for channel in range(3)]
-    mean = tuple(np.average(levels, weights=count) for count in counts)
-    std = tuple(np.sqrt(np.average((levels - m) ** 2, weights=count)) for m, count in zip(mean, counts, strict=True))
-    return _dataset("cifar100", arrays, 100, mean, std, 255.0, digest)
-
-
-def _fedisic(location=None):
-    """The real skin lesions, with ImageNet's mean and deviation, which the pretrained EfficientNet expects."""
-    from reproduction.data import fedisic
-
-    arrays, centers = fedisic.real(location)
-    mean, std = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-    plain = _dataset("fedisic", arrays, len(fedisic.CLASSES), mean, std, 255.0, fetch.content_hash(arrays))
-    return replace(plain, centers=centers, balanced=True)
-
-
-def _fedisic_synthetic():
-    """Drawn pictures in the true numbers of Fed-ISIC2019: a stand-in, called synthetic wherever it appears."""
+def _fedisic(drawn: bool, location=None):
     from reproduction.data import fedisic  # it needs pandas, which listing experiments does not
 
-    arrays, centers = fedisic.synthetic()
-    mean, std = (0.6405, 0.4995, 0.4576), (0.2149, 0.1652, 0.1582)
-    plain = _dataset("fedisic-synthetic", arrays, len(fedisic.CLASSES), mean, std, 255.0, fetch.content_hash(arrays))
-    return replace(plain, centers=centers, balanced=True)
+    arrays = fedisic.synthetic() if drawn else fedisic.real(location)
+    return arrays, fetch.content_hash(arrays)
 
 
-DATASETS = {
-    "digits": _digits,
-    "cifar10": _cifar10,
-    "cifar100": _cifar100,
-    "fedisic": _fedisic,
-    "fedisic-synthetic": _fedisic_synthetic,
+IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}  # what the pretrained EfficientNet expects
+CIFAR10 = {"mean": (0.49139968, 0.48215841, 0.44653091), "std": (0.24703223, 0.24348513, 0.26158784)}
+CIFAR100 = {
+    "mean": (0.5070751592371323, 0.48654887331495095, 0.4409178433670343),
+    "std": (0.2673342858792401, 0.2564384629170883, 0.27615047132568404),
+}
+DRAWN = {"mean": (0.6405, 0.4995, 0.4576), "std": (0.2149, 0.1652, 0.1582)}
+DATASETS = {  # what reads the arrays and their hash, and their scale
+    "digits": (_digits, Scale(num_classes=10, mean=(0.30503836979568233,), std=(0.3761196363829386,), full_scale=16.0)),
+    "cifar10": (partial(fetch.cifar, "cifar10"), Scale(num_classes=10, **CIFAR10)),
+    "cifar100": (partial(fetch.cifar, "cifar100"), Scale(num_classes=100, **CIFAR100)),
+    "fedisic": (partial(_fedisic, False), Scale(num_classes=8, balanced=True, **IMAGENET)),
+    "fedisic-synthetic": (partial(_fedisic, True), Scale(num_classes=8, balanced=True, **DRAWN)),
 }
 
 
@@ -112,28 +85,14 @@ def load(name: str = "digits", device=None, location=None) -> Dataset:
     `location` is where the images of `fedisic` lie; by default the variable CYCLE_FEDISIC, else FLamby's own setting.
     """
     check_choice(name, "dataset", DATASETS)
-    device = _known(default_device() if device is None else device)
+    device = device_of("auto" if device is None else device)
     if location is not None and name != "fedisic":
         raise ValueError(f"location is for the data set fedisic only, got {location!r} with {name}")
-    loaded = DATASETS[name]() if location is None else DATASETS[name](location)
-    return loaded.to(device)
-
-
-def _known(device) -> torch.device:
-    try:
-        return torch.empty(0, device=device).device
-    except (
-        RuntimeError,
-        TypeError,
-        ValueError,
-        OverflowError,
-        AssertionError,
-    ) as error:  # what torch raises of other names, or without CUDA
-        raise ValueError(f"device must be cpu, cuda, cuda:1, ..., got {short(device)} ({short(str(error))})") from None
-
-
-def default_device() -> torch.device:
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    read, scale = DATASETS[name]
+    arrays, digest = read() if location is None else read(location)
+    tensors = {key: torch.from_numpy(np.ascontiguousarray(arrays[key])).to(device) for key in fetch.ARRAYS}
+    tensors |= {key: tensors[key].long() for key in ("train_labels", "test_labels")}
+    return Dataset(name=name, hash=digest, centers=arrays.get("centers"), **tensors, **vars(scale))
 
 
 class Pixels:
@@ -171,12 +130,7 @@ def augment(batch: torch.Tensor, padding: int = 4, degrees: float = 15.0) -> tor
     flip = torch.randint(0, 2, (count,), device=device) * 2 - 1
     right, down = (torch.randint(-padding, padding + 1, (count,), device=device) for _ in range(2))
     sine, cosine = angle.sin(), angle.cos()
-    theta = torch.stack(
-        [
-            torch.stack([flip * cosine, -flip * sine * (height / width), flip * right * (2 / width)], dim=1),
-            torch.stack([sine * (width / height), cosine, down * (2 / height)], dim=1),
-        ],
-        dim=1,
-    )
-    grid = F.affine_grid(theta, list(batch.shape), align_corners=False)
+    across = torch.stack([flip * cosine, -flip * sine * (height / width), flip * right * (2 / width)], dim=1)
+    along = torch.stack([sine * (width / height), cosine, down * (2 / height)], dim=1)
+    grid = F.affine_grid(torch.stack([across, along], dim=1), list(batch.shape), align_corners=False)
     return F.grid_sample(batch, grid, mode="nearest", padding_mode="zeros", align_corners=False)

@@ -3,7 +3,6 @@
 import hashlib
 import importlib.util
 import os
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from tqdm.auto import tqdm
 
 from cycle.checks import check_choice, short
 from reproduction.data import lesions
-from reproduction.data.fetch import ARRAYS, DataError
+from reproduction.data.fetch import DataError
 
 CLASSES = ("MEL", "NV", "BCC", "AK", "BKL", "DF", "VASC", "SCC")
 CENTERS = ("BCN", "ViDIR MoleMax", "ViDIR modern", "Rosendahl", "MSK", "Vienna dias")
@@ -24,6 +23,7 @@ COUNTS = Path(__file__).parent / "fed_isic2019_counts.csv"
 
 VARIABLE = "CYCLE_FEDISIC"
 RAW, PREPROCESSED = "ISIC_2019_Training_Input", "ISIC_2019_Training_Input_preprocessed"
+SCRIPTS = Path("datasets", "fed_isic2019", "dataset_creation_scripts")  # of FLamby, where its split is
 SPLIT_NAMES = ("train_test_split", "train_test_split.csv", "fed_isic2019_split.csv")
 SHORTER_SIDE, CROP = 224, 200
 
@@ -46,33 +46,48 @@ def counts(fold: str) -> pd.DataFrame:
     return frame[frame["fold"] == fold].set_index("center")[list(CLASSES)]
 
 
-def synthetic() -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Drawn pictures in the true numbers by center, class and fold; returns the arrays and the training centers."""
-    arrays, owners = {}, {}
+def synthetic() -> dict[str, np.ndarray]:
+    """Drawn pictures in the true numbers by center, class and fold; `centers` are those of the training images."""
+    arrays, made_by = {}, {}
     for seed, fold in enumerate(FOLDS):
         table = counts(fold).to_numpy()
-        centers, labels = (np.repeat(index.ravel(), table.ravel()) for index in np.indices(table.shape))
-        arrays |= {f"{fold}_images": lesions.draw(labels, centers, seed), f"{fold}_labels": labels.astype(np.uint8)}
-        owners[fold] = centers
-    return arrays, owners["train"]
+        made_by[fold], labels = (np.repeat(index.ravel(), table.ravel()) for index in np.indices(table.shape))
+        arrays[f"{fold}_images"] = lesions.draw(labels, made_by[fold], seed)
+        arrays[f"{fold}_labels"] = labels.astype(np.uint8)
+    return arrays | {"centers": made_by["train"]}
 
 
-def real(location=None) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """The real images, 200 x 200 from the middle, verified against FLamby's split; the arrays and training centers.
+def real(location=None) -> dict[str, np.ndarray]:
+    """The real images, 200 x 200 from the middle, verified against FLamby's split; `centers` of the training images.
 
     `location` is the directory of the images or FLamby's dataset_location.yaml; by default the variable CYCLE_FEDISIC,
     else the configuration of an installed FLamby. DataError says what is missing and where the licence is.
     """
     directory, split_file = _places(location)
     split = _read_split(split_file)
-    images = _image_directory(directory)
-    _refuse_missing(images, split)
-    arrays = {}
-    for fold in FOLDS:
-        rows = split[split["fold"] == fold]
-        arrays[f"{fold}_images"] = _read_images([images / f"{name}.jpg" for name in rows["image"]], fold)
+    folder = directory / PREPROCESSED
+    if not folder.is_dir():
+        if (directory / RAW).is_dir():
+            raise _problem(f"{directory} has the raw images ({RAW}) only; run FLamby's resize_images.py.")
+        raise _problem(f"there is no folder {PREPROCESSED} in {directory}.")
+    missing = split[~(split["image"] + ".jpg").isin(os.listdir(folder))]
+    if len(missing):
+        of = ", ".join(
+            f"{count} of center {center}" for center, count in missing["center"].value_counts(sort=False).items()
+        )
+        raise _problem(
+            f"{len(missing)} of {len(split)} images are missing in {folder} ({of}), "
+            f"for example {missing['image'].iloc[0]}.jpg; the download or resize_images.py has not finished."
+        )
+    arrays = {"centers": split.loc[split["fold"] == "train", "center"].to_numpy()}
+    for fold, rows in split.groupby("fold"):
+        arrays[f"{fold}_images"] = images = np.empty((len(rows), CROP, CROP, 3), np.uint8)
         arrays[f"{fold}_labels"] = rows["target"].to_numpy(np.uint8)
-    return {key: arrays[key] for key in ARRAYS}, split.loc[split["fold"] == "train", "center"].to_numpy()
+        with ThreadPoolExecutor() as pool:  # the decoder runs outside Python's lock
+            pictures = pool.map(_read_image, [folder / f"{name}.jpg" for name in rows["image"]])
+            for row, picture in enumerate(tqdm(pictures, f"Fed-ISIC2019 {fold}", len(rows), leave=False)):
+                images[row] = picture
+    return arrays
 
 
 def split_hash(split: pd.DataFrame) -> str:
@@ -85,37 +100,27 @@ def _problem(text: str) -> DataError:
     return DataError(f"Fed-ISIC2019: {text}\n{LICENCE}")
 
 
-def _flamby_scripts() -> Path | None:
-    """Where an installed FLamby keeps its configuration and its split, found without importing it."""
-    spec = importlib.util.find_spec("flamby")
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(spec.submodule_search_locations[0]) / "datasets" / "fed_isic2019" / "dataset_creation_scripts"
-
-
 def _places(location) -> tuple[Path, Path]:
-    """The directory of the images and the split file."""
+    """The directory of the images and the split file; an installed FLamby is asked without importing it."""
     if not isinstance(location, str | os.PathLike | None):
         raise _problem(f"location must be a directory or FLamby's dataset_location.yaml, got {short(location)}.")
-    scripts = _flamby_scripts()
-    config = scripts and scripts / "dataset_location.yaml"
-    asked = location or os.environ.get(VARIABLE) or (config if config and config.exists() else None)
+    flamby = importlib.util.find_spec("flamby")
+    scripts = [Path(where) / SCRIPTS for where in (flamby and flamby.submodule_search_locations) or ()]
+    installed = [config for folder in scripts if (config := folder / "dataset_location.yaml").exists()]
+    asked = location or os.environ.get(VARIABLE) or next(iter(installed), None)
     if asked is None:
         raise _problem(f"no location is given, {VARIABLE} is not set, and no installed FLamby has downloaded it.")
-    directory = Path(asked).expanduser()
-    places = [directory, scripts]
+    directory, beside = Path(asked).expanduser(), []
     if directory.is_file():
-        places = [directory.parent, scripts]
-        directory = _configured(directory)
-        places.insert(0, directory)
+        directory, beside = _configured(directory), [directory.parent]
     if not directory.is_dir():
         raise _problem(f"{directory} is not a directory.")
-    for place in filter(None, places):
-        for name in SPLIT_NAMES:
-            if (place / name).is_file():
-                return directory, place / name
+    folders = [directory, *beside, *scripts]
+    for file in (folder / name for folder in folders for name in SPLIT_NAMES):
+        if file.is_file():
+            return directory, file
     raise _problem(
-        f"no split file ({', '.join(SPLIT_NAMES)}) in {' or '.join(str(place) for place in places if place)}; "
+        f"no split file ({', '.join(SPLIT_NAMES)}) in {' or '.join(map(str, folders))}; "
         "copy train_test_split from FLamby's dataset_creation_scripts into the first."
     )
 
@@ -140,57 +145,24 @@ def _read_split(file: Path) -> pd.DataFrame:
     except (ValueError, KeyError) as error:  # not text, not a table, or without the columns
         raise _problem(f"{file} is not FLamby's split: {type(error).__name__}: {error}.") from error
     if found != SPLIT_HASH:
-        expected = sum(int(counts(fold).to_numpy().sum()) for fold in FOLDS)
-        raise _problem(
-            f"{file} is not FLamby's split: {len(split)} rows instead of {expected}, or images with another class, "
-            "center or fold."
-        )
+        rows = f"{len(split)} rows instead of {sum(int(counts(fold).to_numpy().sum()) for fold in FOLDS)}"
+        raise _problem(f"{file} is not FLamby's split: {rows}, or images with another class, center or fold.")
     return split
-
-
-def _image_directory(directory: Path) -> Path:
-    images = directory / PREPROCESSED
-    if images.is_dir():
-        return images
-    if (directory / RAW).is_dir():
-        raise _problem(f"{directory} has the raw images ({RAW}) only; run FLamby's resize_images.py.")
-    raise _problem(f"there is no folder {PREPROCESSED} in {directory}.")
-
-
-def _refuse_missing(images: Path, split: pd.DataFrame) -> None:
-    present = {entry.name for entry in os.scandir(images)}
-    missing = split[[f"{name}.jpg" not in present for name in split["image"]]]
-    if len(missing):
-        where = ", ".join(f"{count} of center {center}" for center, count in sorted(Counter(missing["center"]).items()))
-        raise _problem(
-            f"{len(missing)} of {len(split)} images are missing in {images} ({where}), "
-            f"for example {missing['image'].iloc[0]}.jpg; the download or resize_images.py has not finished."
-        )
-
-
-def _read_images(files: list[Path], fold: str) -> np.ndarray:
-    images = np.empty((len(files), CROP, CROP, 3), np.uint8)
-    with ThreadPoolExecutor() as pool:  # the decoder runs outside Python's lock
-        pictures = tqdm(pool.map(_read_image, files), f"Fed-ISIC2019 {fold}", len(files), leave=False)
-        for row, picture in enumerate(pictures):
-            images[row] = picture
-    return images
 
 
 def _read_image(file: Path) -> np.ndarray:
     try:
         with Image.open(file) as image:
-            if not SHORTER_SIDE - 1 <= min(image.size) <= SHORTER_SIDE:  # FLamby rounds down
-                raise _problem(
-                    f"{file} has {image.size[0]} x {image.size[1]} pixels; FLamby's resize_images.py makes the shorter "
-                    f"side {SHORTER_SIDE}."
-                )
-            left, top = ((extent - CROP) // 2 for extent in image.size)
+            wide, high = image.size
+            left, top = (wide - CROP) // 2, (high - CROP) // 2
             picture = np.asarray(image.convert("RGB").crop((left, top, left + CROP, top + CROP)))
     except (OSError, SyntaxError, Image.DecompressionBombError) as error:  # what Pillow raises of damaged files
         if file.read_bytes()[:256].lstrip().startswith(b"<"):
             raise _problem(f"{file} is a web page, which servers send while a licence is not accepted.") from error
         raise _problem(f"{file} is damaged ({error}); fetch and preprocess it again.") from error
+    if min(wide, high) not in (SHORTER_SIDE - 1, SHORTER_SIDE):  # FLamby rounds down
+        side = f"FLamby's resize_images.py makes the shorter side {SHORTER_SIDE}"
+        raise _problem(f"{file} has {wide} x {high} pixels; {side}.")
     if (picture == picture[0, 0]).all():
         raise _problem(f"{file} has one colour all over; fetch and preprocess it again.")
     return picture

@@ -5,6 +5,8 @@ overlap and differ in outline, colour and texture, and centers whose cameras dif
 Pixels come from +, -, x, / and square roots alone, which round alike everywhere, so that every machine draws the same.
 """
 
+from pathlib import Path
+
 import numpy as np
 
 from cycle.checks import check_labels, check_numbers, check_whole
@@ -16,33 +18,14 @@ SKIN_SPREAD, SKIN_TINT = 0.05, 0.03  # of brightness, and of each colour channel
 GRAIN = 18  # grey levels of noise, either way
 MIDDLE_GREY = 0.6  # what contrast leaves as it is
 
-# One row for each class, in the order of the counts. Radius, elongation, irregularity of the outline, sharpness of the
-# edge; depth of network, dots and streaks; darkness of the middle; red, green, blue.
-LOOKS = np.array(
-    [
-        [0.62, 1.25, 0.22, 3.0, 0.10, 0.12, 0.10, 0.32, 0.36, 0.22, 0.20],  # MEL
-        [0.50, 1.10, 0.06, 5.0, 0.12, 0.06, 0.00, 0.16, 0.48, 0.32, 0.24],  # NV
-        [0.46, 1.10, 0.10, 4.0, 0.00, 0.16, 0.06, -0.12, 0.62, 0.42, 0.40],  # BCC
-        [0.60, 1.40, 0.14, 2.0, 0.05, 0.04, 0.00, -0.20, 0.68, 0.46, 0.38],  # AK
-        [0.56, 1.25, 0.08, 9.0, 0.03, 0.24, 0.00, 0.08, 0.50, 0.38, 0.26],  # BKL
-        [0.42, 1.05, 0.05, 3.0, 0.08, 0.00, 0.04, -0.44, 0.58, 0.42, 0.34],  # DF
-        [0.44, 1.10, 0.12, 8.0, 0.00, 0.20, 0.00, 0.20, 0.56, 0.20, 0.30],  # VASC
-        [0.56, 1.20, 0.18, 3.0, 0.00, 0.12, 0.08, -0.24, 0.66, 0.40, 0.36],  # SCC
-    ]
-)
-SPREAD = np.array([0.10, 0.15, 0.05, 1.0, 0.03, 0.06, 0.03, 0.10, 0.06, 0.06, 0.06])  # of each, within a class
 
-# One row for each center: gain of red, green, blue; how much of the next channel leaks into each; contrast; vignette.
-CAMERAS = np.array(
-    [
-        [1.00, 1.00, 1.00, 0.00, 1.00, 0.0],
-        [0.90, 1.00, 1.14, 0.55, 0.68, 0.9],
-        [0.94, 1.06, 1.00, 0.36, 0.80, 0.5],
-        [1.10, 0.84, 1.00, -0.45, 1.22, 0.6],
-        [0.76, 0.92, 0.80, 0.15, 0.72, 0.1],
-        [1.10, 1.02, 0.72, -0.30, 1.30, 0.3],
-    ]
-)
+def _table(name: str) -> np.ndarray:
+    """Its numbers, without the names of rows and columns."""
+    return np.genfromtxt(Path(__file__).with_name(name), delimiter=",", skip_header=1)[:, 1:]
+
+
+LOOKS, SPREAD = np.split(_table("lesion_looks.csv"), [-1])  # a row for each class, and how much its samples differ
+CAMERAS = _table("lesion_cameras.csv")  # a row for each center: gains, how much of the next channel leaks in, ...
 
 
 def draw(labels: np.ndarray, centers: np.ndarray, seed: int) -> np.ndarray:

@@ -15,11 +15,10 @@ import itertools
 import json
 import os
 import zlib
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from reproduction.draw import still
-
-DIGITS = 5  # significant ones of what is drawn
+from reproduction.draw.marks import Panel
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,33 @@ class Control:
         if len(self.values) < 2 or self.start not in self.values:
             raise ValueError(f"values of {self.label!r} must be two or more, the start {self.start!r} one of them")
 
+    @property
     def texts(self) -> list[str]:
-        return [f"{value:g}{self.unit}" if isinstance(value, (int, float)) else str(value) for value in self.values]
+        return [f"{value:g}{self.unit}" if isinstance(value, int | float) else str(value) for value in self.values]
+
+    def html(self, number: int) -> str:
+        label, texts, start = html.escape(self.label), self.texts, self.values.index(self.start)
+        if not self.buttons:
+            return (
+                f'<label class="cycle-control"><span>{label}</span>'
+                f'<input type="range" min="0" max="{len(texts) - 1}" step="1" value="{start}" '
+                f'aria-valuetext="{html.escape(texts[start])}"><output>{html.escape(texts[start])}</output></label>'
+            )
+        group = f"cycle-{zlib.crc32(''.join([self.label, *texts]).encode()):x}-{number}"
+        choices = "".join(
+            f'<label><input type="radio" name="{group}" value="{place}"{" checked" * (place == start)}>'
+            f"<span>{html.escape(text)}</span></label>"
+            for place, text in enumerate(texts)
+        )
+        return f'<fieldset class="cycle-control cycle-buttons"><legend>{label}</legend>{choices}</fieldset>'
+
+    def widget(self):
+        import ipywidgets
+
+        kind = ipywidgets.ToggleButtons if self.buttons else ipywidgets.SelectionSlider
+        look = {"style": {"description_width": "auto"}, "layout": {"width": "100%"}}
+        options = list(zip(self.texts, self.values, strict=True))
+        return kind(options=options, value=self.start, description=self.label, **look)
 
 
 def slider(label: str, values, start, unit: str = "") -> Control:
@@ -50,89 +74,30 @@ def buttons(label: str, values, start) -> Control:
     return Control(label, list(values), start, buttons=True)
 
 
-@dataclass(frozen=True)
-class Panel:
-    """Axes that stay while what is drawn in them moves; limits are those of everything ever drawn, if not given."""
-
-    title: str
-    x: str = ""
-    y: str = ""
-    xlim: tuple | None = None
-    ylim: tuple | None = None
-    xticks: list = field(default_factory=list)  # [[place, text], ...] in the place of numbers
-    yticks: list = field(default_factory=list)
-    height: int = 260  # pixels
-    zero: bool = False  # a line at zero
-
-
-def panel(title: str, **axes) -> Panel:
-    return Panel(title, **axes)
-
-
-def line(x, y, colour="", label="", dashed=False) -> dict:
-    """A curve; `colour` is a method's name or nothing (the text's)."""
-    return {"mark": "line", "x": _short(x), "y": _short(y), "colour": colour, "label": label, "dashed": dashed}
-
-
-def area(x, low, high, colour="", label="") -> dict:
-    """What lies between two curves."""
-    ends = {"y": _short(low), "toy": _short(high)}
-    return {"mark": "area", "x": _short(x), **ends, "colour": colour, "label": label}
-
-
-def dots(x, y, colour="", label="", hollow=False) -> dict:
-    """Dots; hollow ones are printed values."""
-    return {"mark": "dots", "x": _short(x), "y": _short(y), "colour": colour, "label": label, "hollow": hollow}
-
-
-def bars(x, y, colour="", label="", width=0.36) -> dict:
-    """Bars from zero (or from the panel's lower end) to y."""
-    return {"mark": "bars", "x": _short(x), "y": _short(y), "colour": colour, "label": label, "width": width}
-
-
-def arrows(x, y, to_x, to_y, colour="", label="", widths=()) -> dict:
-    """Arrows from (x, y) to (to_x, to_y)."""
-    ends = {"x": _short(x), "y": _short(y), "tox": _short(to_x), "toy": _short(to_y)}
-    return {"mark": "arrows", **ends, "colour": colour, "label": label, "widths": _short(widths)}
-
-
-def grid(values, colour="vpdl") -> dict:
-    """A matrix from 0 to 1, row 0 on top at y = 0, written in where there is room; None is left out."""
-    return {"mark": "grid", "z": [_short(row) for row in values], "colour": colour, "label": ""}
-
-
-def _short(values) -> list:
-    """Numbers with few digits, None for what is undefined."""
-    return [float(f"{value:.{DIGITS}g}") + 0.0 if value is not None and value == value else None for value in values]
-
-
 class Explore:
-    """What `explore` shows: a block of HTML, or widgets where a kernel listens."""
+    """A question that a reader answers by moving `controls`: a block of HTML, or widgets where a kernel listens.
+
+    `at(**values)` returns a sentence (what is seen, with numbers) and a list of marks for each panel.
+    """
 
     def __init__(self, question: str, controls: dict[str, Control], panels: list[Panel], at):
         self.question, self.controls, self.at = question, controls, at
-        self.states = [self._state(values) for values in itertools.product(*[c.values for c in controls.values()])]
+        positions = itertools.product(*[control.values for control in controls.values()])
+        self.states = [at(**dict(zip(controls, values, strict=True))) for values in positions]
         if any(len(marks) != len(panels) for _, marks in self.states):
             raise ValueError(f"at must return a sentence and {len(panels)} lists of marks, one for each panel")
         drawn = [[mark for _, marks in self.states for mark in marks[number]] for number in range(len(panels))]
         self.panels = [still.with_limits(asdict(one), marks) for one, marks in zip(panels, drawn, strict=True)]
 
-    def _state(self, values) -> tuple[str, list]:
-        sentence, marks = self.at(**dict(zip(self.controls, values, strict=True)))
-        return sentence, marks
-
     def data(self) -> str:
         """Everything the page needs: marks that several positions share stand once."""
         pool: dict[str, int] = {}
-        states = []
-        for sentence, marks in self.states:
-            places = [[pool.setdefault(json.dumps(m), len(pool)) for m in one] for one in marks]
-            states.append([sentence, places])
-        text = json.dumps(
-            {"panels": self.panels, "texts": [c.texts() for c in self.controls.values()], "states": states},
-            ensure_ascii=False,
-            separators=(",", ":"),
-        )
+        states = [
+            [sentence, [[pool.setdefault(json.dumps(mark), len(pool)) for mark in one] for one in marks]]
+            for sentence, marks in self.states
+        ]
+        needed = {"panels": self.panels, "texts": [c.texts for c in self.controls.values()], "states": states}
+        text = json.dumps(needed, ensure_ascii=False, separators=(",", ":"))
         return f'{text[:-1]},"marks":[{",".join(pool)}]}}'.replace("</", "<\\/")
 
     def html(self) -> str:
@@ -141,10 +106,10 @@ class Explore:
         for control in self.controls.values():
             start = start * len(control.values) + control.values.index(control.start)
         sentence, marks = self.states[start]
-        parts = [_buttons(c, n) if c.buttons else _slider(c) for n, c in enumerate(self.controls.values())]
+        controls = "".join(control.html(number) for number, control in enumerate(self.controls.values()))
         return (
             f'<div class="cycle-explore" role="group" aria-label="{html.escape(self.question)}">'
-            f'<p class="cycle-question">{html.escape(self.question)}</p>{"".join(parts)}'
+            f'<p class="cycle-question">{html.escape(self.question)}</p>{controls}'
             f'<div class="cycle-panels">{still.svg_of(self.panels, marks, sentence)}</div>'
             f'<p class="cycle-says" aria-live="polite">{html.escape(sentence)}</p>'
             f'<script type="application/json">{self.data()}</script></div>'
@@ -154,23 +119,13 @@ class Explore:
         """The same with ipywidgets: `at` is asked again at every move."""
         import ipywidgets
 
-        chosen = {}
-        for name, c in self.controls.items():
-            kind = ipywidgets.ToggleButtons if c.buttons else ipywidgets.SelectionSlider
-            options = list(zip(c.texts(), c.values, strict=True))
-            chosen[name] = kind(
-                options=options, value=c.start, description=c.label, style={"description_width": "auto"}
-            )
-            chosen[name].layout.width = "100%"
-        shown = ipywidgets.HTML()
+        shown, chosen = ipywidgets.HTML(), {name: control.widget() for name, control in self.controls.items()}
 
-        def show(_=None):
-            sentence, marks = self._state([one.value for one in chosen.values()])
+        def show(**values):
+            sentence, marks = self.at(**values)
             shown.value = f"{still.svg_of(self.panels, marks, sentence)}<p>{html.escape(sentence)}</p>"
 
-        for one in chosen.values():
-            one.observe(show, "value")
-        show()
+        ipywidgets.interactive_output(show, chosen)
         return ipywidgets.VBox([ipywidgets.HTML(f"<b>{html.escape(self.question)}</b>"), *chosen.values(), shown])
 
     def _repr_mimebundle_(self, **_):
@@ -180,31 +135,3 @@ class Explore:
         if "JPY_SESSION_NAME" in os.environ or "COLAB_RELEASE_TAG" in os.environ:
             bundle |= self.widget()._repr_mimebundle_()
         return bundle
-
-
-def explore(question: str, controls: dict[str, Control], panels: list[Panel], at) -> Explore:
-    """A question that a reader answers by moving `controls`.
-
-    `at(**values)` returns a sentence (what is seen, with numbers) and a list of marks for each panel.
-    """
-    return Explore(question, controls, panels, at)
-
-
-def _slider(control: Control) -> str:
-    texts, start = control.texts(), control.values.index(control.start)
-    return (
-        f'<label class="cycle-control"><span>{html.escape(control.label)}</span>'
-        f'<input type="range" min="0" max="{len(texts) - 1}" step="1" value="{start}" '
-        f'aria-valuetext="{html.escape(texts[start])}"><output>{html.escape(texts[start])}</output></label>'
-    )
-
-
-def _buttons(control: Control, number: int) -> str:
-    group = f"cycle-{zlib.crc32(''.join([control.label, *control.texts()]).encode()):x}-{number}"
-    choices = "".join(
-        f'<label><input type="radio" name="{group}" value="{place}"{" checked" * (value == control.start)}>'
-        f"<span>{html.escape(text)}</span></label>"
-        for place, (value, text) in enumerate(zip(control.values, control.texts(), strict=True))
-    )
-    legend = f"<legend>{html.escape(control.label)}</legend>"
-    return f'<fieldset class="cycle-control cycle-buttons">{legend}{choices}</fieldset>'

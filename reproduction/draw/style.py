@@ -4,62 +4,41 @@ import hashlib
 import html
 import io
 import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-COLOURS = {  # after Okabe and Ito; the same everywhere
-    "cycle": "#d55e00",
-    "vpdl": "#0072b2",
-    "fedavg": "#009e73",
-    "cffl": "#cc79a7",
-    "rffl": "#b8860b",
-    "cgsv": "#56b4e9",
-    "standalone": "#6e6e6e",
-    "echo": "#8a6d3b",
-    "blank": "#9467bd",
-    "better": "#b3d4f2",  # grounds, not lines: what becomes of somebody who listens
+METHODS = {  # what readers call it, its colour (after Okabe and Ito), its mark
+    "cycle": ("CYCle", "#d55e00", "o"),
+    "vpdl": ("VPDL", "#0072b2", "s"),
+    "fedavg": ("FedAvg", "#009e73", "^"),
+    "cffl": ("CFFL", "#cc79a7", "D"),
+    "rffl": ("RFFL", "#b8860b", "v"),
+    "cgsv": ("CGSV", "#56b4e9", "P"),
+    "standalone": ("alone", "#6e6e6e", "X"),
+    "echo": ("echo", "#8a6d3b", "o"),
+    "blank": ("blank", "#9467bd", "o"),
+    "cycle-gossip": ("CYCle-Gossip", "#d55e00", "o"),
+    "gossip": ("Gossip-SGD", "#0072b2", "s"),
+}
+GROUNDS = {  # behind lines: what becomes of somebody who listens; behind text: whose it is
+    "better": "#b3d4f2",
     "tie": "#dedede",
     "worse": "#f5c3a8",
+    "mine": "#fbe3d2",
+    "theirs": "#d6e8f5",
 }
-COLOURS |= {"cycle-gossip": COLOURS["cycle"], "gossip": COLOURS["vpdl"]}
-IN_THE_DARK = {  # the same hues, lighter
-    "cycle": "#ff8f45",
-    "vpdl": "#5fa8ff",
-    "fedavg": "#2fc79a",
-    "cffl": "#e8a6cb",
-    "rffl": "#e0b040",
-    "cgsv": "#8fd6ff",
-    "standalone": "#a8a8a8",
-    "echo": "#c9a667",
-    "blank": "#bb9be0",
-    "better": "#274f78",
-    "tie": "#4a4a4a",
-    "worse": "#7a4127",
-}
-GROUNDS = {"mine": "#fbe3d2", "theirs": "#d6e8f5", "plain": "#eeeeee"}  # behind text
-GROUNDS_IN_THE_DARK = {"mine": "#5a3319", "theirs": "#1d3f5a", "plain": "#3a3a3a"}
-MARKERS = {"standalone": "X", "vpdl": "s", "cycle": "o", "fedavg": "^", "cffl": "D", "rffl": "v", "cgsv": "P"}
-MARKERS |= {"cycle-gossip": "o", "gossip": "s"}
-NAMES = {  # what a method is called in prose and figures
-    "standalone": "alone",
-    "vpdl": "VPDL",
-    "cycle": "CYCle",
-    "fedavg": "FedAvg",
-    "cffl": "CFFL",
-    "rffl": "RFFL",
-    "cgsv": "CGSV",
-    "gossip": "Gossip-SGD",
-    "cycle-gossip": "CYCle-Gossip",
-}
+COLOURS = {method: colour for method, (_, colour, _) in METHODS.items()} | GROUNDS  # lighter in the dark: cycle.css
+MARKERS = {method: mark for method, (*_, mark) in METHODS.items()}
 WIDE, NARROW = 7.1, 3.55  # inches that the text of a page and of a phone leave to a figure, at 96 pixels
 
 
 def name(method: str) -> str:
     """The method as readers know it; a variant keeps what sets it apart."""
     base, plus, variant = method.partition("+")
-    return NAMES.get(base, base) + (f" ({variant})" if plus else "")
+    return METHODS.get(base, [base])[0] + (f" ({variant})" if plus else "")
 
 
 def split(slug: str) -> str:
@@ -71,30 +50,7 @@ def split(slug: str) -> str:
 
 def style() -> None:
     """Call it once in a chapter, before the first figure."""
-    plt.rcParams.update(
-        {
-            "figure.figsize": (6.4, 3.4),
-            "figure.dpi": 100,
-            "figure.facecolor": "white",
-            "savefig.facecolor": "white",
-            "savefig.bbox": "tight",
-            "font.size": 10,
-            "axes.titlesize": 10,
-            "axes.titleweight": "bold",
-            "axes.labelsize": 10,
-            "legend.fontsize": 9,
-            "xtick.labelsize": 9,
-            "ytick.labelsize": 9,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "grid.alpha": 0.25,
-            "axes.axisbelow": True,
-            "legend.frameon": False,
-            "image.cmap": "viridis",
-            "axes.prop_cycle": plt.cycler(color=["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9"]),
-        }
-    )
+    plt.style.use(Path(__file__).with_name("book.mplstyle"))
 
 
 def svg(figure: Figure, label: str, screens: str = "") -> str:
@@ -129,6 +85,8 @@ def _for_the_page(text: str) -> str:
     inner = re.sub(r'(url\(|href=")#', rf"\1#{own}-", inner)
     inner = re.sub(r"font-family: [^;\"]*;? ?|<!--.*?-->", "", inner, flags=re.DOTALL)
     inner = re.sub(r"\s*\n\s*", "\n", inner).strip()
-    for name, colour in ({method: COLOURS[method] for method in IN_THE_DARK} | GROUNDS).items():
+    for colour, name in {
+        colour: name for name, colour in reversed(COLOURS.items())
+    }.items():  # the first of that colour
         inner = inner.replace(f" {colour}", f" var(--cycle-{name}, {colour})")
     return inner.replace("#000000", "currentColor").replace("fill: #ffffff", "fill: var(--cycle-ground, #fff)")

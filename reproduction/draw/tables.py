@@ -17,29 +17,26 @@ from reproduction.settings import COLLABORATION, PROFILES, RECORDED, Run
 MEASURES = ("MVA", "MCG", "CGS")
 
 
-def reports(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
-    """One row for each recorded run with a known standalone: its fairness report (CGS with 1/N) and its messages."""
-    rows = []
-    for trial in trials((name,), profile, results):
-        run, record, report = trial.run, trial.record, trial.report
-        sent, possible = record["messages"]["sent"], record["messages"]["possible"]
-        rows.append(
-            {
-                "N": run.n,
-                "split": run.split,
-                "method": run.label,
-                "seed": run.seed,
-                "MVA": report.mva,
-                "MCG": report.mcg,
-                "CGS": report.cgs,
-                "min gain": report.min_gain,
-                "losers": report.losers,
-                "Pearson": report.correlation,
-                "messages": sent / possible if possible else np.nan,
-                "minutes": record["seconds"] / 60,
-            }
-        )
-    return pd.DataFrame(rows)
+def reports(name: str, profile: str, results: Path = RESULTS, options=()) -> pd.DataFrame:
+    """One row for each recorded run with a known standalone: its report (CGS with 1/N), messages, and these options."""
+    return pd.DataFrame(
+        {
+            "N": trial.run.n,
+            "split": trial.run.split,
+            "method": trial.run.label,
+            "seed": trial.run.seed,
+            "MVA": trial.report.mva,
+            "MCG": trial.report.mcg,
+            "CGS": trial.report.cgs,
+            "min gain": trial.report.min_gain,
+            "losers": trial.report.losers,
+            "Pearson": trial.report.correlation,
+            "messages": trial.record["messages"]["sent"] / (trial.record["messages"]["possible"] or np.nan),
+            "minutes": trial.record["seconds"] / 60,
+        }
+        | {option: getattr(trial.run.options, option) for option in options}
+        for trial in trials((name,), profile, results)
+    )
 
 
 def common_seeds(frame: pd.DataFrame) -> pd.DataFrame:
@@ -53,14 +50,13 @@ def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     frame = reports(name, profile, results)
     if frame.empty:
         return frame
-    rows, comparable = [], _same_data(name, profile)
+    rows = []
     for (n, split, method), group in frame.groupby(["N", "split", "method"], sort=False):
         row = {"N": n, "split": split, "method": method, "seeds": len(group)}
-        for measure in (*MEASURES, "min gain"):
+        for measure in MEASURES:
             row[measure] = spread_text(group[measure], 2)
-            if measure in MEASURES:
-                printed = paper.metric(name, method, split, n, measure) if comparable else None
-                row[f"paper {measure}"] = "" if printed is None else f"{printed:.2f}"
+            row[f"paper {measure}"] = _printed(name, profile, method, split, n, measure)
+        row["min gain"] = spread_text(group["min gain"], 2)
         row["losers"] = f"{group['losers'].mean():.1f}"
         row["messages"] = "" if group["messages"].isna().all() else f"{100 * group['messages'].mean():.0f} %"
         rows.append(row)
@@ -69,10 +65,12 @@ def summary(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
     return summed.drop(columns=unprinted + (["N"] if len(EXPERIMENTS[name].n) == 1 else []))
 
 
-def _same_data(name: str, profile: str) -> bool:
-    """Whether the profile runs the experiment on the paper's data: digits and drawn pictures stand in for them."""
+def _printed(name: str, profile: str, method: str, split: str, n: int, what: str) -> str:
+    """The paper's value, if the profile runs on the paper's data: digits and drawn pictures stand in for them."""
     dataset = EXPERIMENTS[name].dataset
-    return PROFILES[profile].data.get(dataset, (dataset, None))[0] == dataset
+    same = PROFILES[profile].data.get(dataset, (dataset, None))[0] == dataset
+    value = paper.metric(name, method, split, n, what) if same else None
+    return "" if value is None else f"{value:.2f}"
 
 
 def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFrame:
@@ -82,14 +80,12 @@ def participants(name: str, profile: str, results: Path = RESULTS) -> pd.DataFra
         groups.setdefault((run.n, run.split, run.label), []).append(record["accuracy"])
     rows = []
     for (n, split, method), found in groups.items():
+        row = {"split": split, "method": method, "of": f"ours, {len(found)} seed" + "s" * (len(found) > 1)}
         names = [f"P{index + 1}" for index in range(n)]
-        ours = [spread_text(values, 2) for values in zip(*found, strict=True)]
-        theirs = [paper.metric(name, method, split, n, who) for who in names]
-        seeds = f"ours, {len(found)} seed" + ("s" if len(found) > 1 else "")
-        rows.append({"split": split, "method": method, "of": seeds} | dict(zip(names, ours, strict=True)))
-        if None not in theirs and _same_data(name, profile):
-            theirs = [f"{value:.2f}" for value in theirs]
-            rows.append({"split": split, "method": method, "of": "paper"} | dict(zip(names, theirs, strict=True)))
+        theirs = {who: _printed(name, profile, method, split, n, who) for who in names}
+        rows.append(row | {who: spread_text(values, 2) for who, *values in zip(names, *found, strict=True)})
+        if all(theirs.values()):
+            rows.append(row | {"of": "paper"} | theirs)
     return pd.DataFrame(rows)
 
 
@@ -122,29 +118,23 @@ def _on_one_processor(run: Run, record: dict, alone: dict) -> bool:
     return record["provenance"]["hardware"] == alone["provenance"]["hardware"]
 
 
-def provenance_line(name: str, profile: str, results: Path = RESULTS, seeds=None) -> str:
-    """What the numbers came from: profile, seeds (these, or all recorded), hardware, dates, commits, command."""
-    read = records.read(name, profile, seeds, results)
-    found = [record for _, record in read]
-    if not found:
+def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
+    """What the numbers came from: profile, seeds, hardware, dates, commits, command."""
+    read = records.read(name, profile, results=results)
+    if not read:
         return f"not run; to run it: python -m cycle run {name} --profile {profile}"
-
+    found = [record for _, record in read]
     origins = [one for record in found for one in (record["provenance"], *record["provenance"].get("earlier", ()))]
-
-    def values(key):
-        return sorted({origin[key] for origin in origins})
-
+    hardware, dates, commits = (sorted({one[key] for one in origins}) for key in ("hardware", "date", "commit"))
     seeds = sorted({record["seed"] for record in found})
     needed = len(seeds) * len(list(runs_of(name, profile)))
-    dates = [value[:10] for value in values("date")]
-    commits = ", ".join(value[:8] + "-dirty" * value.endswith("-dirty") for value in values("commit"))
     waiting = sum(record["standalone"] is None for record in found)
     missing = f" ({waiting} of them in no table until its standalone run is recorded)" if waiting else ""
     drawn = " on a synthetic stand-in" if read[0][0].dataset.endswith("synthetic") else ""
+    short = ", ".join(commit[:8] + "-dirty" * commit.endswith("-dirty") for commit in commits)
     return (
         f"profile {profile}{drawn}, {len(seeds)} seed(s), {len(found)} of {needed} runs{missing} on "
-        f"{' and '.join(values('hardware'))}, "
-        f"{dates[0]} to {dates[-1]}, commit {commits}; "
+        f"{' and '.join(hardware)}, {dates[0][:10]} to {dates[-1][:10]}, commit {short}; "
         f"python -m cycle run {name} --profile {profile} --seed {','.join(map(str, seeds))}"
     )
 

@@ -78,23 +78,6 @@ def test_figures_keep_a_light_ground_in_the_dark(browser, page):
     visit.context.close()
 
 
-def test_sliders_over_frames_change_the_picture(browser):
-    for page in PAGES:
-        if "cycle-slider-controls" not in (HTML / f"{page}.html").read_text(encoding="utf-8"):
-            continue
-        visit = measure.Visit(browser, (HTML / f"{page}.html").as_uri())
-        for block in visit.page.locator(".cycle-slider").all():
-            shown = block.locator("img:visible")
-            for control in block.locator("input[type=range]").all():
-                before, number = shown.get_attribute("src"), control.locator("xpath=following-sibling::output")
-                value = number.inner_text()
-                control.focus()
-                visit.page.keyboard.press("ArrowRight")
-                assert shown.count() == 1 and shown.get_attribute("src") != before
-                assert number.inner_text() != value
-        visit.context.close()
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_what_a_reader_moves_moves(browser, page):
     """By keyboard, in the page itself: the value, the drawing and the sentence follow, at both widths."""

@@ -86,11 +86,11 @@ def test_methods_have_one_colour_on_pages_and_in_figures():
     blocks = [
         re.search(pattern + r" \{(.*?)\}", sheet, re.DOTALL)[1] for pattern in (r":root", r'html\[data-theme="dark"\]')
     ]
-    light, dark = style.COLOURS | style.GROUNDS, style.IN_THE_DARK | style.GROUNDS_IN_THE_DARK
-    for block, colours in zip(blocks, (light, dark), strict=True):
-        found = dict(re.findall(r"--cycle-(\w+): (#\w+);", block))
-        found.pop("ground"), found.pop("ink")
-        assert found == {name: colours[name] for name in dark}
+    light, dark = (dict(re.findall(r"--cycle-([\w-]+): (#\w+);", block)) for block in blocks)
+    assert light.keys() == dark.keys()
+    colours = {name: colour for name, colour in style.COLOURS.items() if not name.endswith("gossip")}
+    assert colours == {name: colour for name, colour in light.items() if name not in ("ground", "ink")}
+    assert (style.COLOURS["cycle-gossip"], style.COLOURS["gossip"]) == (colours["cycle"], colours["vpdl"])
 
 
 def test_short_tables_are_short_and_mark_the_winner():
@@ -201,9 +201,31 @@ def test_a_start_that_is_no_value_is_refused():
     with pytest.raises(ValueError, match="angle"):
         page.slider("angle", [1, 2], start=3)
     with pytest.raises(ValueError, match="2 lists"):
-        explore.explore(
+        explore.Explore(
             "?", {"a": page.slider("a", [1, 2], 1)}, [page.panel("x"), page.panel("y")], lambda a: ("", [[]])
         )
+
+
+SCHEME = {"one": (20, 80, "has", "mine"), "two": (80, 80, "answers", "theirs"), "three": (50, 20, "learns", "mine")}
+
+
+def test_arrows_of_a_diagram_join_its_boxes():
+    arrows = [
+        ("one", "two", "once", {"once": True}),
+        ("two", "three", "", {"bend": 0.1}),
+        ("one", "three", "x", {"at": (5, 5)}),
+    ]
+    ax = page.diagram({"who": 20}, SCHEME, arrows, theirs=60).axes[0]
+    drawn = [text for text in ax.texts if getattr(text, "arrow_patch", None)]
+    assert [(arrow.xyann, arrow.xy) for arrow in drawn] == [
+        (SCHEME[one][:2], SCHEME[two][:2]) for one, two, *_ in arrows
+    ]
+    said = {text.get_text(): text.get_position() for text in ax.texts if text.get_text()}
+    assert said["once"] == (50, 80) and said["x"] == (5, 5) and {"who", "has", "answers", "learns"} <= set(said)
+    with pytest.raises(ValueError, match="boxes must not overlap, got 'one' and 'four'"):
+        page.diagram({}, SCHEME | {"four": (25, 82, "beside it", "mine")}, [])
+    with pytest.raises(KeyError):
+        page.diagram({}, SCHEME, [("one", "five", "", {})])
 
 
 def test_a_lead_is_a_difference_on_one_split_and_seed():

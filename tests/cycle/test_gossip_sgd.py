@@ -15,7 +15,6 @@ from cycle.party import learn
 from cycle.play import play
 from cycle.streams import SHARE, TRAIN, generator, stream
 from cycle.weights import vector
-from reproduction.models import parameter_count
 
 
 @pytest.fixture
@@ -157,7 +156,7 @@ def test_batchnorm_buffers_are_mixed_unless_told_otherwise(gossiping, mixed):
         expected = torch.stack(before).mean(0) if mixed else kept
         assert torch.allclose(own, expected, atol=1e-5)
     message = done.ledger.entries[0][3]
-    numbers = parameter_count(done.participants[0].model) + (len(after[0]) if mixed else 0)
+    numbers = len(flat(done.participants[0].model)) + (len(after[0]) if mixed else 0)
     assert message == 4 * numbers
     counters = {name for name in done.participants[0].model.state_dict() if name.endswith("num_batches_tracked")}
     assert counters  # integers: they count the own batches, and are not averaged
@@ -213,7 +212,7 @@ def test_the_ledger_counts_parameters_and_gradients(gossiping):
     gradients = 2 * 12  # two calibrations in six rounds with R = 3; a ring of six has twelve directed links
     ledger = rounds[-1].ledger
     assert ledger.sent == parameters + gradients
-    assert ledger.matrix(bytes=True).sum() == 4 * parameter_count(rounds[0].participants[0].model) * ledger.sent
+    assert ledger.matrix(bytes=True).sum() == 4 * len(flat(rounds[0].participants[0].model)) * ledger.sent
 
 
 def test_alignment_from_updates_compares_the_local_steps(gossiping):

@@ -78,7 +78,7 @@ def test_load_refuses_unknown_names():
 @pytest.mark.skipif(not fetch.cached("cifar10"), reason="CIFAR-10 is not on this machine: python -m cycle data cifar10")
 def test_cifar10_is_verified_and_has_the_known_statistics():
     data = datasets.load("cifar10", "cpu")
-    assert data.hash == fetch.KNOWN["cifar10"].hash
+    assert data.hash == fetch.HASHES["cifar10"]
     # the official row order, as its published beginnings
     assert data.train_labels[:10].tolist() == [6, 9, 9, 4, 1, 1, 2, 7, 8, 3]
     assert data.test_labels[:10].tolist() == [3, 8, 8, 0, 6, 6, 1, 6, 3, 1]
@@ -89,11 +89,13 @@ def test_cifar10_is_verified_and_has_the_known_statistics():
     )
 
 
-def test_cifar100_is_scaled_by_its_own_mean_and_deviation(monkeypatch):
-    pixels = np.random.default_rng(0).integers(0, 256, (20, 32, 32, 3), dtype=np.uint8)
-    labels = np.arange(20)
-    arrays = {"train_images": pixels, "train_labels": labels, "test_images": pixels, "test_labels": labels}
-    monkeypatch.setattr(datasets.fetch, "cifar", lambda name: (arrays, "digest"))
-    found = datasets._cifar100()
-    scaled = pixels.reshape(-1, 3) / 255
-    assert np.allclose(found.mean, scaled.mean(axis=0)) and np.allclose(found.std, scaled.std(axis=0))
+def test_scales_are_those_of_the_training_images(digits, monkeypatch):
+    scaled = digits.train_images.numpy() / 16
+    assert digits.mean == pytest.approx([scaled.mean()]) and digits.std == pytest.approx([scaled.std()])
+    pixels = np.zeros((4, 32, 32, 3), dtype=np.uint8)
+    arrays = dict.fromkeys(fetch.ARRAYS, np.arange(4)) | {"train_images": pixels, "test_images": pixels}
+    _, scale = datasets.DATASETS["cifar100"]
+    monkeypatch.setitem(datasets.DATASETS, "cifar100", (lambda: (arrays, "digest"), scale))
+    found = datasets.load("cifar100", "cpu")
+    assert np.multiply(found.mean, 255 * 50_000 * 32 * 32) == pytest.approx(fetch.SUMS["cifar100"], rel=1e-14)
+    assert (found.num_classes, found.full_scale, found.hash, found.centers) == (100, 255, "digest", None)

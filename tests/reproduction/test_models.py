@@ -8,8 +8,12 @@ from reproduction.vision import torchvision
 CIFAR = (3, 32, 32)
 
 
+def size(model):
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
 def test_the_cnn_of_the_baselines_has_the_published_size():
-    assert models.parameter_count(models.build("cnn", CIFAR, 10)) == 121_182
+    assert size(models.build("cnn", CIFAR, 10)) == 121_182
 
 
 def test_pooling_before_the_rectifier_is_the_published_function():
@@ -32,8 +36,8 @@ def test_resnet18_is_torchvisions_with_the_cifar_stem():
 
 
 def test_width_makes_it_slim():
-    slim = models.parameter_count(models.build("resnet18", CIFAR, 10, width=8))
-    assert slim < models.parameter_count(models.build("resnet18", CIFAR, 10)) / 50
+    slim = size(models.build("resnet18", CIFAR, 10, width=8))
+    assert slim < size(models.build("resnet18", CIFAR, 10)) / 50
 
 
 def test_a_width_that_corrupts_memory_on_some_processors_is_refused():
