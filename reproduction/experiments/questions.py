@@ -7,7 +7,7 @@ from reproduction import attacks, controls, search
 from reproduction.experiments import Experiment
 
 BOUNDED = {"": {}, "bounded": {"bound": 15.0}}
-DEFENDED = {"bound": 7.5, "lambda_0": 100.0, "control": controls.margin_of(2)}  # as the tuning below chose
+DEFENDED = {"bound": 7.5, "lambda_0": 100.0, "control": controls.margin_of(2, 2)}  # as the tuning below chose
 ON_CIFAR = BOUNDED | {"defended": DEFENDED}
 RULES = BOUNDED | {"margin": {"bound": 15.0, "control": controls.margin}, "defended": DEFENDED}
 LIES = [*attacks.ATTACKS, attacks.divided(7.5)]  # the last as loud as DEFENDED lets it
