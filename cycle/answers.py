@@ -1,6 +1,7 @@
 """How answers travel: in this process, between ranks, or encrypted. One protocol, three classes."""
 
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
@@ -116,12 +117,13 @@ class Encrypted:
     def bytes(self, t):
         everybody = range(self.state.n)
         return np.array(
-            [[self.carrier.meter.bytes[k, n, t]["answer"] for n in everybody] for k in everybody]
+            [[self.carrier.bytes.get(("answer", k, n, t), 0) for n in everybody] for k in everybody]
         )
 
 
 class BetweenRanks:
-    """Samples cross once, then in each round questions and answers, in the batches of `Here`."""
+    """Samples cross once, then answers in each round: in the order and the batches in which their
+    receiver uses them, which follow from the seed."""
 
     def __init__(self, state: State, options: Options):
         modules = [module for party in state.participants for module in party.model.modules()]
@@ -138,10 +140,28 @@ class BetweenRanks:
         )
 
     def open(self, t, epoch, shares, scoring):
-        self.heard, refused = {}, {}
-        for purpose in (SCORE, TRAIN) if scoring else (TRAIN,):
-            refused |= self._round(shares, epoch, purpose)
-        return refused
+        """All answers come before anybody learns."""
+        self.heard, state, here = {}, self.state, self.state.ranks.here
+        pairs = [tuple(pair) for pair in np.argwhere(shares).tolist()]
+        purposes = (SCORE, TRAIN) if scoring else (TRAIN,)
+        for purpose in purposes:
+            most = self.options.score_samples if purpose == SCORE else max(state.sizes)
+            able = [(k, n) for k, n in pairs if k in here and (n, k) in self.samples]
+            arrived = state.ranks.exchange(
+                {(k, n): self._answer(k, n, purpose, epoch) for k, n in able},
+                lambda k, n, most=most: ((min(state.sizes[n], most), state.classes), torch.float32),
+                state.device,
+            )
+            for (k, n), logits in arrived.items():
+                table = torch.zeros(state.sizes[n], state.classes, device=state.device)
+                with self._drawn(n, purpose, epoch) as rows:
+                    table[rows] = logits
+                self.heard[k, n, purpose] = stored(table)
+        return {
+            (k, n): "no logits for the samples that were asked"
+            for k, n in pairs
+            if n in here and not all((k, n, purpose) in self.heard for purpose in purposes)
+        }
 
     def hear(self, k, n, purpose):
         return self.heard[k, n, purpose]
@@ -149,59 +169,19 @@ class BetweenRanks:
     def bytes(self, t):
         return in_clear(self.state)
 
-    def _round(self, shares, epoch, purpose):
-        """Questions go out, answers come back: all of them before anybody learns."""
-        state = self.state
-        asked = {p.index: question(p, purpose, epoch, self.options) for p in state.participants}
-        most = self.options.score_samples if purpose == SCORE else max(state.sizes)
-        count = [min(size, most) for size in state.sizes]
-        content = next(iter(asked.values()))[1]
-        shape, dtype = content.shape[1:], content.dtype
-        questions = state.ranks.exchange(
-            {
-                (n, int(k)): content
-                for n, (_, content) in asked.items()
-                for k in shares[:, n].nonzero()[0]
-            },
-            lambda n, k: ((count[n], *shape), dtype),
-            state.device,
-        )
-        answers = state.ranks.exchange(
-            {(k, n): self._answer(k, n, purpose, content) for (n, k), content in questions.items()},
-            lambda k, n: ((count[n], state.classes), torch.float32),
-            state.device,
-        )
-        for (k, n), logits in answers.items():
-            table = torch.zeros(state.sizes[n], state.classes, device=state.device)
-            table[asked[n][0]] = logits
-            self.heard[k, n, purpose] = stored(table)
-        told = {(int(k), n) for n in asked for k in shares[:, n].nonzero()[0]}
-        return {pair: "no logits for the samples that were asked" for pair in told - set(answers)}
+    @contextmanager
+    def _drawn(self, n, purpose, epoch):
+        """The rows that `learn` or `score` of n looks at; inside, random numbers go on as there."""
+        with stream(self.state.device, self.state.seed, purpose, n, epoch):
+            rows = torch.randperm(self.state.sizes[n], device=self.state.device)
+            yield rows[: self.options.score_samples] if purpose == SCORE else rows
 
-    def _answer(self, k, n, purpose, content):
-        """Batch by batch as n will use them; rows that n does not have are answered with zeros."""
-        asker, model = self.state.everyone[n], self.state.everyone[k].model.eval()
-        own, scored = self.samples.get((n, k)), at_once(asker.inputs, parties.GRAPH_NUMBERS)
-        batches = content.split(scored if purpose == SCORE else self.options.batch_size)
-        if self.options.augment and purpose == TRAIN:
-            return torch.cat([answer(model, batch) for batch in batches])
-        if own is None or content.min() < 0 or content.max() >= len(own):
-            return torch.zeros(len(content), self.state.classes, device=self.state.device)
-        return torch.cat([answer(model, asker.prepare(own[rows], False)) for rows in batches])
-
-
-def question(
-    party, purpose: int, epoch: int, options: Options
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The rows that `learn` or `score` will look at, and what is asked: rows or inputs."""
-    with stream(party.device, party.seed, purpose, party.index, epoch):
-        order = torch.randperm(party.size, device=party.device)
+    def _answer(self, k, n, purpose, epoch):
+        """What k says to the inputs that n will use, in batches and prepared as n does it."""
+        model, asker, own = self.state.everyone[k].model, self.state.everyone[n], self.samples[n, k]
+        size, augment = self.options.batch_size, self.options.augment
         if purpose == SCORE:
-            rows = order[: options.score_samples]
-            return rows, rows
-        if not options.augment:
-            return order, order
-        batches = [
-            party.prepare(party.inputs[rows], True) for rows in order.split(options.batch_size)
-        ]
-        return order, torch.cat(batches)
+            size, augment = at_once(own, parties.GRAPH_NUMBERS), False
+        with self._drawn(n, purpose, epoch) as rows:
+            batches = (asker.prepare(own[part], augment) for part in rows.split(size))
+            return torch.cat([answer(model.eval(), inputs) for inputs in batches])

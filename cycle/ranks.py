@@ -10,6 +10,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import torch
@@ -66,70 +67,47 @@ class Ranks:
         expected(sender, receiver) is the (shape, type) that the protocol fixes: a message of
         another size is dropped, and its sender named.
         """
-        arrived = {
-            pair: message for pair, message in messages.items() if self.owner(pair[1]) == self.rank
-        }
-        if self.size > 1:
-            coming = self._announce(
-                {pair: message.numel() for pair, message in messages.items()}, device
-            )
-            buffers = {}
-            for (i, j), numbers in coming.items():
-                shape, dtype = expected(i, j)
-                if numbers > MOST_NUMBERS:
-                    raise ValueError(
-                        f"rank {self.owner(i)} announces {numbers} numbers from P{i + 1}: refused"
-                    )
-                buffers[i, j] = torch.empty(numbers, dtype=dtype, device=device)
-            outgoing = [pair for pair in sorted(messages) if pair not in arrived]
-            rows = [messages[p].to(expected(*p)[1]).contiguous().flatten() for p in outgoing]
-            sends = [
-                dist.P2POp(dist.isend, row, self.owner(p[1]))
-                for row, p in zip(rows, outgoing, strict=True)
-            ]
-            receives = [
-                dist.P2POp(dist.irecv, buffers[pair], self.owner(pair[0])) for pair in coming
-            ]
-            _post(sends + receives)
-            for (i, j), numbers in buffers.items():
-                shape = expected(i, j)[0]
-                if numbers.numel() == math.prod(shape):
-                    arrived[i, j] = numbers.view(shape)
-                else:
-                    got = numbers.numel()
-                    log.warning(
-                        "P%d sent P%d %d numbers, not %s: dropped", i + 1, j + 1, got, shape
-                    )
+        if self.size == 1:
+            return dict(sorted(messages.items()))
+        coming = self._announce({pair: m.numel() for pair, m in messages.items()}, device)
+        for (sender, _), numbers in coming.items():
+            if numbers > MOST_NUMBERS:
+                told = f"announces {numbers} numbers from P{sender + 1}: refused"
+                raise ValueError(f"rank {self.owner(sender)} {told}")
+        nothing = torch.empty(0, dtype=torch.uint8, device=device)
+        outgoing, lengths = ([[] for _ in range(self.size)] for _ in range(2))
+        for i, j in sorted(messages):
+            content = messages[i, j].to(expected(i, j)[1]).contiguous().view(-1)
+            outgoing[self.owner(j)].append(content.view(torch.uint8))
+        for (i, j), numbers in coming.items():
+            lengths[self.owner(i)].append(numbers * expected(i, j)[1].itemsize)
+        arrived, rows = {}, _swap([[nothing, *part] for part in outgoing], lengths)
+        for ((i, j), numbers), row in zip(coming.items(), rows, strict=True):
+            shape, dtype = expected(i, j)
+            if numbers == math.prod(shape):
+                arrived[i, j] = row.clone().view(dtype).view(shape)
+            else:
+                log.warning(
+                    "P%d sent P%d %d numbers, not %s: dropped", i + 1, j + 1, numbers, shape
+                )
         return dict(sorted(arrived.items()))
 
     def _announce(self, sizes: dict[tuple[int, int], int], device) -> dict[tuple[int, int], int]:
-        """Tell every other rank how many numbers it gets by pair; those coming here."""
-        operations, tables, mine = [], {}, self.addresses(self.rank)
-        for other in range(self.size):
-            if other != self.rank:
-                theirs = self.addresses(other)
-                told = [[sizes.get((i, j), -1) for j in theirs] for i in mine]
-                tables[other] = torch.full(
-                    (len(theirs), len(mine)), -1, dtype=torch.int64, device=device
-                )
-                operations.append(dist.P2POp(dist.isend, torch.tensor(told, device=device), other))
-                operations.append(dist.P2POp(dist.irecv, tables[other], other))
-        _post(operations)
-        coming = {
-            (self.addresses(other)[row], mine[column]): int(table[row, column])
-            for other, table in tables.items()
-            for row, column in (table >= 0).nonzero().tolist()
-        }
-        return dict(sorted(coming.items()))
+        """Tell every rank how many numbers it gets by pair; those coming here, by rank and pair."""
+        here, told, pairs = self.addresses(self.rank), [], []
+        for there in map(self.addresses, range(self.size)):
+            table = [sizes.get((i, j), -1) for i in here for j in there]
+            told.append([torch.tensor(table, device=device)])
+            pairs += [(i, j) for i in there for j in here]
+        rows = _swap(told, [[len(table)] for [table] in told])
+        counts = torch.cat(rows).tolist()
+        return {pair: count for pair, count in zip(pairs, counts, strict=True) if count >= 0}
 
     def shared(self, shares: np.ndarray, device) -> np.ndarray:
         """[sender, receiver]: what was decided here, and what receivers here were told."""
-        if self.size == 1:
-            return shares
         known = self.sent(shares)
-        for pair in self._announce(
-            {tuple(pair): 0 for pair in np.argwhere(known).tolist()}, device
-        ):
+        promises = {pair: torch.empty(0) for pair in zip(*known.nonzero(), strict=True)}
+        for pair in self.exchange(promises, lambda *_: ((0,), torch.float32), device):
             known[pair] = True
         return known
 
@@ -148,51 +126,39 @@ class Ranks:
         """
         if self.size == 1:
             return values
-        told = torch.frombuffer(
-            bytearray(json.dumps(list(values.items())).encode()), dtype=torch.uint8
-        )
-        lengths = [torch.zeros(1, dtype=torch.int64) for _ in range(self.size)]
-        watch.alive(dist.all_gather, lengths, torch.tensor([len(told)]), group=watch.control())
-        longest = int(max(lengths))
-        if longest > MOST_NUMBERS:
-            raise ValueError(f"a rank tells {longest} bytes about its participants: refused")
-        padded = torch.zeros(longest, dtype=torch.uint8)
-        padded[: len(told)] = told
-        parts = [torch.zeros_like(padded) for _ in range(self.size)] if self.first else None
-        watch.alive(dist.gather, padded, parts, group=watch.control())
-        if not self.first:
-            return None
-        merged = {}
-        for rank, (part, length) in enumerate(zip(parts, lengths, strict=True)):
-            for key, value in json.loads(bytes(part[: int(length)].tolist())):
+        told = self._tell([list(values.items())] + [None] * (self.size - 1))
+        for rank, items in enumerate(told if self.first else ()):
+            for key, _ in items:
                 if not isinstance(key, int) or key < self.n and self.owner(key) != rank:
-                    raise ValueError(
-                        f"rank {rank} speaks of participant {key!r}, who is not its own"
-                    )
-                merged[key] = value
-        return {key: merged[key] for key in sorted(merged)}
+                    foreign = f"speaks of participant {key!r}, who is not its own"
+                    raise ValueError(f"rank {rank} {foreign}")
+        return dict(sorted(pair for items in told for pair in items)) if self.first else None
 
     def broadcast(self, value):
         """What the first rank says, on all: it decides where looking for oneself could differ."""
         if self.size == 1:
             return value
-        told = (
-            torch.frombuffer(bytearray(json.dumps(value).encode()), dtype=torch.uint8)
-            if self.first
-            else None
-        )
-        length = torch.tensor([len(told) if self.first else 0])
-        watch.alive(dist.broadcast, length, src=0, group=watch.control())
-        content = told if self.first else torch.zeros(int(length), dtype=torch.uint8)
-        watch.alive(dist.broadcast, content, src=0, group=watch.control())
-        return json.loads(bytes(content.tolist()))
+        return self._tell([value if self.first else None] * self.size)[0]
 
     def barrier(self) -> None:
         """Until all ranks are here."""
         if self.size > 1:
             watch.alive(dist.barrier, group=watch.control())
 
+    def _tell(self, values: list) -> list:
+        """A value to each rank and one from each, as JSON."""
+        texts = [bytearray(json.dumps(value).encode()) for value in values]
+        sizes = [[torch.tensor([len(text)])] for text in texts]
+        lengths = [[int(size)] for size in _swap(sizes, [[1]] * self.size, watch.control())]
+        if max(lengths) > [MOST_NUMBERS]:
+            raise ValueError(f"a rank tells {max(lengths)[0]} bytes on participants: refused")
+        told = [[torch.frombuffer(text, dtype=torch.uint8)] for text in texts]
+        return [json.loads(bytes(row.tolist())) for row in _swap(told, lengths, watch.control())]
 
-def _post(operations) -> None:
-    if operations:
-        watch.alive(lambda: [work.wait() for work in dist.batch_isend_irecv(operations)])
+
+def _swap(told: list, lengths: list, group=None) -> tuple[torch.Tensor, ...]:
+    """Rows of numbers to each rank, for rows of these lengths from each."""
+    sent = torch.cat([*chain(*told)])
+    received, counts = sent.new_empty(sum(chain(*lengths))), [sum(map(len, rows)) for rows in told]
+    watch.alive(dist.all_to_all_single, received, sent, [*map(sum, lengths)], counts, group=group)
+    return received.split([*chain(*lengths)])

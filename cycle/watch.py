@@ -1,5 +1,6 @@
 """Under torchrun: join the other ranks, watch that all live, name who does not, leave."""
 
+import functools
 import os
 import sys
 import threading
@@ -14,14 +15,13 @@ PATIENCE = 30.0  # seconds without one after which a rank counts as dead
 GATHERING = timedelta(minutes=2)  # in which all ranks must have come
 SLOW = timedelta(days=7)  # a rank that shows signs of life may take so long
 
-_connection: dict = {}
+_watching: list = []  # the thread that watches, and the event that ends it
 
 
+@functools.cache
 def control():
     """The group for what is not a message of the protocol: always gloo, on the CPU."""
-    if "group" not in _connection:
-        _connection["group"] = dist.new_group(backend="gloo", timeout=SLOW)
-    return _connection["group"]
+    return dist.new_group(backend="gloo", timeout=SLOW)
 
 
 def alive(operation, *arguments, **options):
@@ -35,26 +35,22 @@ def alive(operation, *arguments, **options):
 
 def join() -> torch.device | None:
     """Under torchrun: connect, watch the others, return the device; None in a lone process."""
-    size, rank = (
-        int(os.environ.get(name, default)) for name, default in (("WORLD_SIZE", "1"), ("RANK", "0"))
-    )
+    rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if size == 1 or dist.is_initialized():
         return None
     device = None
     if torch.cuda.is_available():
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
         torch.cuda.set_device(device)
     store = _meet(rank, size)
-    backend = "cpu:gloo,cuda:nccl" if device else "gloo"
-    group_store = dist.PrefixStore("cycle/group", store)
-    dist.init_process_group(backend, store=group_store, rank=rank, world_size=size, timeout=SLOW)
+    backend, group = "cpu:gloo,cuda:nccl" if device else "gloo", dist.PrefixStore("group", store)
+    dist.init_process_group(backend, store=group, rank=rank, world_size=size, timeout=SLOW)
     control()
-    # waiting for the group must not stop the signs of life
-    own = dist.TCPStore(store.host, store.port, is_master=False)
-    done = threading.Event()
-    watch = threading.Thread(target=_watch, args=(own, rank, size, done), daemon=True)
-    _connection.update(done=done, watch=watch, store=store)
-    watch.start()
+    # a connection of its own: waiting for the group must not stop the signs of life
+    own, done = dist.TCPStore(store.host, store.port, is_master=False), threading.Event()
+    thread = threading.Thread(target=_watch, args=(_places(own), rank, size, done), daemon=True)
+    _watching[:] = thread, done
+    thread.start()
     return device
 
 
@@ -62,10 +58,8 @@ def _meet(rank: int, size: int) -> dist.TCPStore:
     """The store that all ranks know, once all have come; who has not within GATHERING is named."""
     if not 0 <= rank < size:
         raise ValueError(f"RANK must be from 0 to {size - 1}, got {rank}")
-    host, port = (
-        os.environ.get("MASTER_ADDR", "localhost"),
-        int(os.environ.get("MASTER_PORT", "29500")),
-    )
+    host = os.environ.get("MASTER_ADDR", "localhost")
+    port = int(os.environ.get("MASTER_PORT", 29500))
     ours = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
     try:
         store = dist.TCPStore(host, port, is_master=ours, timeout=GATHERING, wait_for_workers=False)
@@ -73,19 +67,24 @@ def _meet(rank: int, size: int) -> dist.TCPStore:
         raise ValueError(
             f"rank {rank} found nobody at MASTER_ADDR {host}, MASTER_PORT {port} ({error})"
         ) from None
-    again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-    places = [f"cycle/{again}/came/{other}" for other in range(size)]
-    if store.add(places[rank], 1) > 1:
+    places, everybody = _places(store), [f"came/{other}" for other in range(size)]
+    if places.add(everybody[rank], 1) > 1:
         raise ValueError(f"RANK {rank} is taken by another process: every process needs its own")
-    end = time.monotonic() + GATHERING.total_seconds()
-    while missing := [other for other in range(size) if store.add(places[other], 0) == 0]:
-        if time.monotonic() > end:
-            named = ", ".join(map(str, missing))
-            raise ValueError(
-                f"rank {named} did not come within {GATHERING.total_seconds():.0f} seconds"
-            )
-        time.sleep(0.1)
+    try:
+        places.wait(everybody, GATHERING)
+    except dist.DistStoreError:
+        missing = [other for other, sign in enumerate(everybody) if not places.check([sign])]
+        named = ", ".join(map(str, missing))
+        raise ValueError(
+            f"rank {named} did not come within {GATHERING.total_seconds():.0f} seconds"
+        ) from None
     return store
+
+
+def _places(store: dist.TCPStore) -> dist.PrefixStore:
+    """Where ranks show that they live, anew when torchrun starts all again."""
+    again = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    return dist.PrefixStore(f"cycle/{again}", store)
 
 
 def leave() -> bool:
@@ -94,42 +93,40 @@ def leave() -> bool:
         return True
     first = dist.get_rank() == 0
     dist.barrier(group=control())
-    _connection["done"].set()
-    _connection["watch"].join()  # a thread inside the store when Python ends would end it badly
+    abandon()
     dist.destroy_process_group()
-    _connection.clear()
+    control.cache_clear()
     return first
 
 
 def abandon() -> None:
-    """After an error: end the watch, so that Python can end; the others will notice."""
-    if "watch" in _connection:
-        _connection["done"].set()
-        _connection["watch"].join()
+    """End the watch, so that Python can end (a thread inside the store would end it badly); after
+    an error the others will notice."""
+    if _watching:
+        thread, done = _watching
+        done.set()
+        thread.join()
+        _watching.clear()
 
 
-def _watch(store, rank: int, size: int, done: threading.Event) -> None:
+def _watch(places, rank: int, size: int, done: threading.Event) -> None:
     """Show signs of life; who shows none for PATIENCE seconds is named, and all ends."""
-    counts, seen = [0] * size, [time.monotonic()] * size
-    while True:
-        lost, reason = None, f"gave no sign of life for {PATIENCE:.0f} seconds"
+    seen = dict.fromkeys(range(size), (0, time.monotonic()))  # beats of each, and since when
+    while not done.wait(BEAT):
+        reason = f"gave no sign of life for {PATIENCE:.0f} seconds"
         try:
-            store.add(f"cycle/beat/{rank}", 1)
-            for other in range(size):
-                count = store.add(f"cycle/beat/{other}", 0)
-                if count != counts[other]:
-                    counts[other], seen[other] = count, time.monotonic()
-            if store.check(["cycle/lost"]):
-                lost = int(store.get("cycle/lost"))
-        except RuntimeError:  # the store is gone, and with it the process that kept it
-            lost, reason = 0, "or the node that started it is gone"
-        silent = [other for other in range(size) if time.monotonic() - seen[other] > PATIENCE]
-        if done.is_set():
-            return
-        if silent and lost is None:
+            places.add(f"came/{rank}", 1)
+            for other, (before, _) in seen.items():
+                beats = places.add(f"came/{other}", 0)
+                if beats > before:
+                    seen[other] = beats, time.monotonic()
+            late = time.monotonic() - PATIENCE
+            silent = [str(other) for other, (_, since) in seen.items() if since < late]
             # the first to notice decides
-            lost = int(store.compare_set("cycle/lost", "", str(silent[0])))
-        if lost is not None:
+            lost = places.compare_set("lost", "", *silent[:1] or [""]).decode()
+        except RuntimeError:  # the store is gone, and with it the process that kept it
+            lost, reason = "0", "or the node that started it is gone"
+        if lost and not done.is_set():
             print(
                 f"rank {lost} {reason}: this run ends here, on rank {rank}. "
                 "The same command resumes it, also with another number of ranks.",
@@ -138,4 +135,3 @@ def _watch(store, rank: int, size: int, done: threading.Event) -> None:
             )
             time.sleep(2 * BEAT)  # so that all can read who it was before the store goes
             os._exit(1)
-        done.wait(BEAT)

@@ -33,7 +33,6 @@ TESTED_ELSEWHERE = {
     "cycle.state": "saving and restoring whole runs: test_execute.py, test_store.py",
     "cycle.fhe.errors": "each error where it is raised: test_fhe_message.py, test_fhe_keys.py",
     "cycle.fhe.evaluator": "with the owner, against plain arithmetic: test_fhe_crypto.py",
-    "cycle.fhe.meter": "with the channel: test_fhe_channel.py",
     "cycle.fhe.owner": "with the evaluator: test_fhe_crypto.py, test_fhe_flood.py",
     "cycle.fhe.params": "with the owner: test_fhe_crypto.py",
     "cycle.fhe.wire": "bytes that were forged: test_fhe_message.py, test_fhe_crypto.py",

@@ -1,7 +1,7 @@
 """Private distillation under CKKS: answers are computed on encrypted samples, read by their owner.
 
 Read in this order: params, residues, polynet (what is computed), wire and message (what travels),
-owner and evaluator (who computes), trial and channel (how a run uses them).
+owner, keys and evaluator (who computes), channel (how a run uses them).
 """
 
 import importlib.util
@@ -11,20 +11,10 @@ if importlib.util.find_spec("tenseal") is None:
     raise ModuleNotFoundError(told, name="tenseal")
 
 from cycle.fhe.channel import EncryptedChannel
-from cycle.fhe.errors import AnswerRefused, FHEError
+from cycle.fhe.errors import FHEError
 from cycle.fhe.evaluator import Evaluator
-from cycle.fhe.meter import TrafficMeter
 from cycle.fhe.owner import KeyOwner
 from cycle.fhe.params import Params
 from cycle.fhe.polynet import PolyNet
 
-__all__ = [
-    "AnswerRefused",
-    "EncryptedChannel",
-    "Evaluator",
-    "FHEError",
-    "KeyOwner",
-    "Params",
-    "PolyNet",
-    "TrafficMeter",
-]
+__all__ = ["EncryptedChannel", "Evaluator", "FHEError", "KeyOwner", "Params", "PolyNet"]

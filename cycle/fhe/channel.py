@@ -1,7 +1,7 @@
 """How a training loop asks for an encrypted answer: a channel carries it through messages.
 
 It publishes everybody's keys and samples once; from then on an answer is computed when it is asked
-for, so what is withheld costs nothing. All messages are counted in `meter`.
+for, so what is withheld costs nothing. `bytes` has the size of every message.
 """
 
 import os
@@ -15,7 +15,6 @@ from torch import nn
 from cycle.fhe import keys, message, wire
 from cycle.fhe.errors import AnswerRefused, FHEError, InputRefused, WrongContent
 from cycle.fhe.evaluator import Evaluator
-from cycle.fhe.meter import TrafficMeter
 from cycle.fhe.owner import KeyOwner
 from cycle.fhe.params import Params
 from cycle.fhe.polynet import PolyNet
@@ -40,9 +39,9 @@ class EncryptedChannel:
             raise InputRefused("inputs: every participant needs samples, and all of the same shape")
         if not all(torch.isfinite(part).all() for part in inputs):
             raise InputRefused("inputs must be finite")
-        self.meter, self.temperature = TrafficMeter(), temperature
-        self._device, self._dtype = inputs[0].device, inputs[0].dtype
-        self._in_shape = tuple(inputs[0].shape[1:])
+        self.bytes = {}  # by (kind, sender, receiver, round)
+        self._like, self._in_shape = inputs[0], tuple(inputs[0].shape[1:])
+        self._temperature = temperature
         template = PolyNet.from_torch(module_template, self._in_shape, temperature)
         self._classes, people = template.classes, range(len(inputs))
         # Stands for keys that a deployment agrees on in an authenticated key exchange.
@@ -65,17 +64,16 @@ class EncryptedChannel:
             raise FHEError(f"sender and receiver must be two of {len(self._owners)} participants")
         owner, evaluator = self._owners[receiver], self._evaluators[receiver]
         if isinstance(evaluator, FHEError):
-            raise AnswerRefused(receiver, str(evaluator)) from evaluator
+            raise AnswerRefused(receiver, evaluator) from evaluator
         try:
             samples = self._samples[sender]
-            network = PolyNet.from_torch(model, self._in_shape, self.temperature, samples)
-            payload = evaluator.logits(network)
-            shape = (owner.params.batch, self._classes)
+            network = PolyNet.from_torch(model, self._in_shape, self._temperature, samples)
+            payload, shape = evaluator.logits(network), (owner.params.batch, self._classes)
             payload = self._deliver("answer", sender, receiver, round_index, shape, payload)
             logits = torch.from_numpy(owner.decrypt_logits(payload, self._classes))
         except FHEError as error:
-            raise AnswerRefused(sender, str(error)) from error
-        return logits.to(self._device, self._dtype)
+            raise AnswerRefused(sender, error) from error
+        return logits.to(self._like)
 
     def _deliver(self, kind, sender, receiver, round_index, shape, payload):
         """Seal, count, and open on the other side."""
@@ -84,34 +82,29 @@ class EncryptedChannel:
         envelope = message.Envelope(kind, sender, receiver, round_index, shape, *identity)
         mac_key = self._mac_keys[frozenset((sender, receiver))]
         sealed = message.seal(envelope, payload, mac_key)
-        self.meter.sent(sender, receiver, round_index, kind, len(sealed))
+        self.bytes[kind, sender, receiver, round_index] = len(sealed)
         return self._inboxes[receiver].accept(sealed, envelope, mac_key)
 
     def _published(self, owner: int, inputs) -> "Evaluator | FHEError":
         """What the others make of an owner's keys and samples. Copies are equal: one is kept."""
-        own, features = self._owners[owner], inputs.shape[1]
-        contents = {
-            "keys": ((0, 0), own.public_bundle()),
-            "inputs": (inputs.shape, own.encrypt_inputs(inputs)),
-        }
+        own = self._owners[owner]
+        bundle, encrypted = own.public_bundle(), own.encrypt_inputs(inputs)
         for other in set(range(len(self._owners))) - {owner}:
-            for kind, (shape, content) in contents.items():
-                self._deliver(kind, owner, other, SETUP, shape, content)
-        (_, bundle), (_, encrypted) = contents.values()
+            self._deliver("keys", owner, other, SETUP, (0, 0), bundle)
+            self._deliver("inputs", owner, other, SETUP, inputs.shape, encrypted)
         try:
             if wire.fingerprint(bundle) != own.key_id:
                 raise WrongContent("the bundle does not belong to its key id")
             keys.survive(try_keys, own.params, bundle, encrypted)
-            return Evaluator(own.params, bundle, encrypted, features)
+            return Evaluator(own.params, bundle, encrypted, inputs.shape[1])
         except FHEError as error:
             return error
 
 
 def try_keys(params: Params, bundle: bytes, inputs: bytes) -> None:
     """One answer to the owner's first feature by a network that uses every key."""
-    inner = (np.full((1, 1), 0.5 / params.input_bound), np.zeros(1))
-    squares = [(np.full((1, 1), 0.5), np.zeros(1))] * (params.depth - 1)
-    outer = (np.array([[0.5], [-0.5]]), np.zeros(2))
+    squares = [(np.full((1, 1), 0.5), np.zeros(1))] * params.depth
+    last = np.array([[0.5], [-0.5]]), np.zeros(2)
+    network = PolyNet((*squares, last), samples=np.zeros((1, 1)))  # small enough for any bound
     first = inputs[: wire.SEED_BYTES + wire.size(params, len(params.moduli))]
-    maps = (inner, *squares, outer) if params.depth else (outer,)
-    Evaluator(params, bundle, first, 1).logits(PolyNet(maps))
+    Evaluator(params, bundle, first, 1).logits(network)

@@ -39,36 +39,20 @@ class InputRefused(FHEError):
     """Values to encrypt that are not finite, out of range or of the wrong shape."""
 
 
-class UnsupportedLayer(FHEError):
-    """A torch layer that is neither affine nor a square."""
-
-
-class DepthExceeded(FHEError):
-    """More squares in a row than the modulus chain has primes for."""
-
-
-class RangeExceeded(FHEError):
-    """A network whose values could wrap around the modulus."""
-
-
-class SecretKeyRefused(FHEError):
-    """Somebody tried to copy or pickle the owner of a secret key."""
+class NetworkRefused(FHEError):
+    """A network with another layer, more squares or larger values than encryption carries."""
 
 
 class DecryptionFailed(FHEError):
     """What came out cannot be an answer: the signature of a wrong key or of overflow."""
 
 
-class EvaluationFailed(FHEError):
-    """SEAL could not compute an answer."""
-
-
 class AnswerRefused(FHEError):
     """An answer that its receiver has to do without; `sender` is whose message was at fault."""
 
-    def __init__(self, sender: int, reason: str):
+    def __init__(self, sender: int, reason: Exception):
         super().__init__(f"from participant {sender}: {reason}")
-        self.sender, self.reason = sender, reason
+        self.sender = sender
 
 
 @contextmanager

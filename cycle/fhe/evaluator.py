@@ -4,9 +4,10 @@ import os
 
 import numpy as np
 import tenseal.sealapi as seal
+from scipy.special import ndtri
 
 from cycle.fhe import keys, residues, wire
-from cycle.fhe.errors import EvaluationFailed, WrongContent, seal_refusals
+from cycle.fhe.errors import FHEError, WrongContent, seal_refusals
 from cycle.fhe.params import FLOOD, Params
 from cycle.fhe.polynet import PolyNet
 
@@ -21,13 +22,11 @@ class Evaluator:
             self._zeros = seal.Encryptor(params.context, self._keys.public)
         self._seal = seal.Evaluator(params.context)
         self._encoder = seal.CKKSEncoder(params.context)
-        columns = wire.unpack_seeded(params, inputs, params.moduli, features)
-        # [prime, feature, (c_0, c_1) side by side], as the matrix product wants them
-        self._inputs = columns.reshape(len(params.moduli), features, -1)
+        self._inputs = wire.unpack_seeded(params, inputs, params.moduli, features)
 
     def logits(self, network: PolyNet) -> bytes:
         """The encrypted centred z / T of the network on the owner's samples, merged and flooded."""
-        with seal_refusals(EvaluationFailed, "compute an answer"):
+        with seal_refusals(FHEError, "compute an answer"):
             columns = [self._at_the_end(column) for column in self._infer(network)]
             merged, answers = self.params.merged, []
             for start in range(0, len(columns), merged):
@@ -57,46 +56,42 @@ class Evaluator:
 
     def _infer(self, network):
         """One ciphertext a class: integer matrix product on residues, then squares and maps."""
-        expected = self._inputs.shape[1]
+        expected = len(self._inputs)
         if network.features != expected:
             raise WrongContent(f"the network takes {network.features} features, E(X) {expected}")
-        (weights, bias, bits), *later = network.quantised(self.params)
-        columns = self._first_map(weights, bias, bits)
-        for weights, bias, bits in later:
-            columns = self._map([self._square(column) for column in columns], weights, bias, bits)
+        columns = []
+        for index, (weights, bias, bits) in enumerate(network.quantised(self.params)):
+            squares = [self._square(column) for column in columns]
+            columns = self._map(squares, weights, bits) if index else self._first_map(weights, bits)
+            for column, shift in zip(columns, bias, strict=True):
+                self._add_bias(column, shift)
         return columns
 
-    def _first_map(self, weights, bias, bits):
-        """W x + b on E(X) as it arrived, by exact modular matrix products (cycle.fhe.residues)."""
+    def _first_map(self, weights, bits):
+        """W x on E(X) as it arrived, by exact modular matrix products (cycle.fhe.residues)."""
         params, scale = self.params, 2.0 ** (self.params.input_bits + bits)
-        products = [
-            residues.modular_product(weights, rows, modulus)
-            for rows, modulus in zip(self._inputs, params.moduli, strict=True)
-        ]
+        products = np.empty((len(weights), *self._inputs.shape[1:]), dtype=np.uint64)
+        for half, prime in np.ndindex(2, len(params.moduli)):
+            rows, modulus = self._inputs[:, half, prime], params.moduli[prime]
+            products[:, half, prime] = residues.modular_product(weights, rows, modulus)
+        return [wire.ciphertext(params, product, scale) for product in products]
+
+    def _map(self, inputs, weights, bits):
+        """W h through SEAL, for ciphertexts that are not at the top of the chain."""
         columns = []
-        for *rows, shift in zip(*products, bias, strict=True):
-            words = np.stack(rows).reshape(len(rows), 2, -1).swapaxes(0, 1)
-            columns.append(wire.ciphertext(params, words, scale))
-            self._add_bias(columns[-1], shift)
+        for row in weights * 2.0**-bits:
+            used = np.flatnonzero(row)
+            products = (self._times(inputs[index], row[index], 2.0**bits) for index in used)
+            columns.append(next(products))
+            for product in products:
+                self._seal.add_inplace(columns[-1], product)
         return columns
 
-    def _map(self, inputs, weights, bias, bits):
-        """W h + b through SEAL, for ciphertexts that are not at the top of the chain."""
-        level, plaintext, product = inputs[0].parms_id(), seal.Plaintext(), seal.Ciphertext()
-        columns = []
-        for row, shift in zip(weights, bias, strict=True):
-            total = None
-            for index in np.flatnonzero(row):
-                self._encoder.encode(float(row[index] * 2.0**-bits), level, 2.0**bits, plaintext)
-                if total is None:
-                    total = seal.Ciphertext()
-                    self._seal.multiply_plain(inputs[index], plaintext, total)
-                else:
-                    self._seal.multiply_plain(inputs[index], plaintext, product)
-                    self._seal.add_inplace(total, product)
-            self._add_bias(total, shift)
-            columns.append(total)
-        return columns
+    def _times(self, ciphertext, factor, scale):
+        plaintext, product = seal.Plaintext(), seal.Ciphertext()
+        self._encoder.encode(float(factor), ciphertext.parms_id(), scale, plaintext)
+        self._seal.multiply_plain(ciphertext, plaintext, product)
+        return product
 
     def _add_bias(self, ciphertext, bias):
         """Only in the slots that hold samples: the others must stay empty for merging."""
@@ -119,9 +114,7 @@ class Evaluator:
         if column.coeff_modulus_size() == 2:
             missing = 2.0 ** (params.answer_bits + params.prime_bits) / column.scale
             if missing > 1.5:  # a network with fewer squares than there are primes for
-                one = seal.Plaintext()
-                self._encoder.encode(1.0, column.parms_id(), missing, one)
-                self._seal.multiply_plain_inplace(column, one)
+                column = self._times(column, 1.0, missing)
             self._seal.rescale_to_next_inplace(column)
         column.scale = 2.0**params.answer_bits
         return column
@@ -139,9 +132,5 @@ class Evaluator:
 
 def gaussian(*shape: int) -> np.ndarray:
     """Normal noise from the operating system: what hides must not follow from what is seen."""
-    count = int(np.prod(shape))
-    words = np.frombuffer(os.urandom(16 * count), dtype=np.uint64).reshape(2, count) >> np.uint64(
-        11
-    )
-    radius, angle = (words + 0.5) * 2.0**-53
-    return (np.sqrt(-2 * np.log(radius)) * np.cos(2 * np.pi * angle)).reshape(shape)
+    words = np.frombuffer(os.urandom(8 * int(np.prod(shape))), dtype=np.uint64)
+    return ndtri(((words >> np.uint64(12)) + 0.5) * 2.0**-52).reshape(shape)

@@ -6,6 +6,7 @@ level. Keys of another kind in the right place are only wrong numbers: they harm
 
 import multiprocessing
 import os
+import sys
 from typing import NamedTuple
 
 import numpy as np
@@ -30,12 +31,12 @@ def read(params: Params, bundle: bytes) -> PublicKeys:
     """The keys in a bundle of KeyOwner.public_bundle, or a refusal."""
     digits, element = len(params.moduli), params.galois_element
     count = 1 + digits * (2 if element else 1)
-    words = wire.unpack_seeded(params, bundle, params.all_moduli, count).transpose(1, 2, 0, 3)
+    words = wire.unpack_seeded(params, bundle, params.all_moduli, count)
     for key in words:
         _refuse_degenerate(key, params.all_moduli)
     public, relinearisation, rotation = words[0], words[1 : 1 + digits], words[1 + digits :]
     return PublicKeys(
-        wire.public_key(params, public),
+        wire.ciphertext(params, public, 1.0, seal.PublicKey),
         wire.switching_key(seal.RelinKeys, params, relinearisation, 0),
         wire.switching_key(seal.GaloisKeys, params, rotation, element // 2) if element else None,
     )
@@ -48,12 +49,12 @@ def _refuse_degenerate(key, moduli):
     secret than the inputs' is not.
     """
     for first, second, modulus in zip(*key, moduli, strict=True):
+        factor = int(first[0]) * pow(int(second[0]), -1, modulus) % modulus
+        multiple = residues.modular_multiply(second, np.full_like(second, factor), modulus)
         if len(np.unique(first)) < 0.99 * len(first):
             raise KeysRefused("a key repeats itself")
         if abs(first.mean(dtype=np.float64) / modulus - 0.5) > 0.03:  # nine deviations at 4,096
             raise KeysRefused("a key is not spread over its modulus")
-        factor = int(first[0]) * pow(int(second[0]), -1, modulus) % modulus
-        multiple = residues.modular_multiply(second, np.full_like(second, factor), modulus)
         if (multiple == first).mean() > 0.01:
             raise KeysRefused("a key is a multiple of its second half")
 
@@ -61,30 +62,25 @@ def _refuse_degenerate(key, moduli):
 def survive(compute, *arguments) -> None:
     """Call compute(*arguments) in a process of its own; refuse the keys if it fails, dies or hangs.
 
-    Bytes that SEAL cannot bear end that process and not this one.
+    Bytes that SEAL cannot bear end that process and not this one; only text comes back from it.
     """
     context = multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_report, args=(theirs, compute, arguments), daemon=True)
+    told = context.RawArray("c", 1000)
+    process = context.Process(target=_attempt, args=(told, compute, arguments), daemon=True)
     process.start()
-    theirs.close()
-    try:
-        finished = ours.poll(TRIAL_SECONDS)
-        refusal = ours.recv_bytes().decode() if finished else f"no end after {TRIAL_SECONDS} s"
-    except EOFError:
-        process.join()
-        refusal = f"the process that tried them died with exit code {process.exitcode}"
-    finally:
+    process.join(TRIAL_SECONDS)
+    if process.is_alive():
         process.kill()
         process.join()
-        ours.close()
-    if refusal:
-        raise KeysRefused(refusal)
+        raise KeysRefused(f"no end after {TRIAL_SECONDS} s")
+    if process.exitcode:
+        died = f"the process that tried them died with exit code {process.exitcode}"
+        raise KeysRefused(told.value.decode(errors="replace") or died)
 
 
-def _report(connection, compute, arguments):
+def _attempt(told, compute, arguments):
     try:
         compute(*arguments)
-        connection.send_bytes(b"")
     except Exception as error:
-        connection.send_bytes(f"{type(error).__name__}: {error}".encode())
+        told.value = f"{type(error).__name__}: {error}".encode()[:1000]
+        sys.exit(1)

@@ -12,8 +12,7 @@ from dataclasses import astuple, dataclass
 
 from cycle.fhe import errors
 
-MAGIC = b"CYCL"
-VERSION = 2
+MAGIC, VERSION = b"CYCL", 2
 KINDS = ("keys", "inputs", "answer")
 # magic, version, kind, sender, receiver, round, shape, parameters, key, payload length
 HEADER = struct.Struct("<4sBBHHIII16s16sQ")
@@ -35,8 +34,8 @@ class Envelope:
 
 def seal(envelope: Envelope, payload: bytes, mac_key: bytes) -> bytes:
     """The message: header, payload, MAC over both."""
-    kind, sender, receiver, index, shape, parameters, key = astuple(envelope)
-    about = KINDS.index(kind), sender, receiver, index, *shape, parameters, key, len(payload)
+    kind, *parties, shape, parameters, key = astuple(envelope)
+    about = KINDS.index(kind), *parties, *shape, parameters, key, len(payload)
     try:
         content = HEADER.pack(MAGIC, VERSION, *about) + payload
     except struct.error as error:
@@ -52,7 +51,7 @@ def unseal(message: bytes, mac_key: bytes) -> tuple[Envelope, bytes]:
         raise errors.TruncatedMessage(f"{len(message)} bytes cannot hold a header and a MAC")
     header = HEADER.unpack_from(message)
     magic, version, kind, *parties, rows, columns, parameters, key, length = header
-    if magic != MAGIC or version != VERSION:
+    if (magic, version) != (MAGIC, VERSION):
         raise errors.TamperedMessage(f"not a message of version {VERSION} of this protocol")
     missing = HEADER.size + length + MAC_BYTES - len(message)
     if missing > 0:
@@ -75,22 +74,14 @@ class Inbox:
     def accept(self, message: bytes, expected: Envelope, mac_key: bytes) -> bytes:
         """The payload of the one message that was asked for; every deviation has its own error."""
         envelope, payload = unseal(message, mac_key)
-        for field in ("parameters", "key_id", "sender", "receiver", "kind", "shape"):
-            _compare(field, envelope, expected)
-        source = (envelope.sender, envelope.kind)
-        if envelope.round_index <= self._accepted.get(source, -1):
-            raise errors.ReplayedMessage(
-                f"round {envelope.round_index} from {envelope.sender} was accepted before"
-            )
-        _compare("round_index", envelope, expected)
-        self._accepted[source] = envelope.round_index
+        source, index = (envelope.sender, envelope.kind), envelope.round_index
+        if index <= self._accepted.get(source, -1):
+            raise errors.ReplayedMessage(f"round {index} from {source[0]} was accepted before")
+        for field, wanted in vars(expected).items():
+            got = getattr(envelope, field)
+            if got != wanted:
+                if isinstance(got, bytes):
+                    got, wanted = got.hex()[:8], wanted.hex()[:8]
+                raise errors.WrongEnvelope(f"{field} is {got}, expected {wanted}")
+        self._accepted[source] = index
         return payload
-
-
-def _compare(field, envelope, expected):
-    got, wanted = getattr(envelope, field), getattr(expected, field)
-    if got != wanted:
-        got, wanted = (
-            part.hex()[:8] if isinstance(part, bytes) else part for part in (got, wanted)
-        )
-        raise errors.WrongEnvelope(f"{field} is {got}, expected {wanted}")

@@ -6,7 +6,7 @@ import numpy as np
 import tenseal.sealapi as seal
 
 from cycle.fhe import residues, wire
-from cycle.fhe.errors import DecryptionFailed, InputRefused, SecretKeyRefused, seal_refusals
+from cycle.fhe.errors import DecryptionFailed, FHEError, InputRefused, seal_refusals
 from cycle.fhe.params import RANGE_BITS, Params
 
 
@@ -44,10 +44,9 @@ class KeyOwner:
         if inputs.ndim != 2 or len(inputs) != self.params.batch or inputs.shape[1] == 0:
             expected = f"{self.params.batch} samples x columns"
             raise InputRefused(f"inputs must be {expected}, got shape {inputs.shape}")
-        if not np.isfinite(inputs).all():
-            raise InputRefused("inputs must be finite")
-        if np.abs(inputs).max() > bound:
-            raise InputRefused(f"inputs must lie within +-{bound:g}, got {np.abs(inputs).max():g}")
+        largest = np.abs(inputs).max()
+        if not largest <= bound:
+            raise InputRefused(f"inputs must be finite and within +-{bound:g}, got {largest:g}")
         columns = (self.fresh(column, self.params.input_bits) for column in inputs.T)
         return self._seeded(columns, self.params.moduli)
 
@@ -57,14 +56,13 @@ class KeyOwner:
         SEAL's own (c_0, c_1) is thrown away, so its noise is used once.
         """
         seed, packed = os.urandom(wire.SEED_BYTES), []
+        each, secret = np.array(moduli)[:, None], self._secret[: len(moduli)]
         for index, ciphertext in enumerate(ciphertexts):
             first, second = wire.words_of(self.params, ciphertext, len(moduli))
-            masks, rows = residues.uniform(seed, index, moduli, self.params.degree), []
-            for place, modulus in enumerate(moduli):
-                turn = residues.modular_subtract(masks[place], second[place], modulus)
-                turn = residues.modular_multiply(turn, self._secret[place], modulus)
-                rows.append(residues.modular_subtract(first[place], turn, modulus))
-            packed.append(wire.pack(self.params, np.stack(rows)))
+            mask = residues.uniform(seed, index, moduli, self.params.degree)
+            turn = residues.modular_subtract(mask, second, each)
+            turn = residues.modular_multiply(turn, secret, each)
+            packed.append(wire.pack(self.params, residues.modular_subtract(first, turn, each)))
         return seed + b"".join(packed)
 
     def fresh(self, column: np.ndarray, scale_bits: int):
@@ -99,7 +97,5 @@ class KeyOwner:
             raise DecryptionFailed("the answer is not centred: wrong key or overflow")
         return logits
 
-    def _refuse(self, *_):
-        raise SecretKeyRefused("a KeyOwner holds a secret key: it cannot be copied or pickled")
-
-    __reduce_ex__ = __reduce__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
+    def __reduce_ex__(self, protocol):
+        raise FHEError("a KeyOwner holds a secret key: it cannot be copied or pickled")

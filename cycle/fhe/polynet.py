@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cycle.fhe.errors import DepthExceeded, FHEError, InputRefused, RangeExceeded, UnsupportedLayer
+from cycle.fhe.errors import FHEError, NetworkRefused
 from cycle.fhe.params import RANGE_BITS, WEIGHT_BITS, Params
 
 AFFINE = (nn.Linear, nn.Conv2d, nn.AvgPool2d, nn.Flatten, nn.BatchNorm1d, nn.BatchNorm2d)
@@ -47,22 +47,21 @@ class PolyNet:
         """
         if not 0 < temperature < math.inf:
             raise FHEError(f"temperature must be positive and finite, got {temperature}")
-        stages = [[]]
+        stages, maps, shape = [[]], [], tuple(in_shape)
         for layer in _layers(module):
-            if type(layer).__name__ == "Square":
+            if _is_square(layer):
                 stages.append([])
             else:
                 stages[-1].append(layer)
-        maps, shape = [], tuple(in_shape)
         for stage in stages:
             weights, bias, shape = _affine_map(stage, shape)
             maps.append((weights, bias))
         if len(shape) != 1:
-            raise UnsupportedLayer(f"the network must end in a vector of classes, not in {shape}")
+            raise NetworkRefused(f"the network must end in a vector of classes, not in {shape}")
         weights, bias = (part / temperature for part in maps[-1])
         maps[-1] = (weights - weights.mean(axis=0), bias - bias.mean())
         if not all(np.isfinite(part).all() for pair in maps for part in pair):
-            raise InputRefused("module: a weight is not finite")
+            raise NetworkRefused("module: a weight is not finite")
         return cls(tuple(maps), samples)
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
@@ -73,7 +72,7 @@ class PolyNet:
         """[(integer weights, bias, weight bits)] such that no value wraps around the modulus."""
         if self.depth > params.depth:
             allowed = f"the parameters allow {params.depth}"
-            raise DepthExceeded(f"the network has {self.depth} squares, {allowed}")
+            raise NetworkRefused(f"the network has {self.depth} squares, {allowed}")
         scale, plan, maps = params.input_bits, [], _balanced(self.maps)
         bounds = _bounds(maps, params.input_bound, self.samples)
         for index, ((weights, bias), bound) in enumerate(zip(maps, bounds, strict=True)):
@@ -85,8 +84,8 @@ class PolyNet:
                 scale = 2 * square_bits - params.prime_bits
             else:
                 weight_bits, most = WEIGHT_BITS, 2.0**RANGE_BITS
-            if bound > most:
-                raise RangeExceeded(
+            if not bound <= most:
+                raise NetworkRefused(
                     f"map {index}: values of up to {bound:.3g} would wrap around the modulus; "
                     "shrink the weights or the inputs, or give samples if that is the worst case"
                 )
@@ -96,23 +95,28 @@ class PolyNet:
 
 def _layers(module):
     """Leaf layers in the order of execution, or a refusal that names the first bad one."""
-    if (
-        type(module) is nn.Sequential
-    ):  # a subclass may have a forward of its own; the same holds for layers
+    if type(module) is nn.Sequential:  # a subclass may have a forward of its own, as a layer may
         return [leaf for child in module for leaf in _layers(child)]
-    name = type(module).__name__
-    if name == "Square":
-        values = torch.tensor([-2.0, 0.5, 3.0])
-        if not torch.equal(module(values), values * values):
-            raise UnsupportedLayer("layer Square must give the squares of its inputs")
-        return [module]
-    if type(module) not in AFFINE:
-        kinds = ", ".join(kind.__name__ for kind in AFFINE)
-        allowed = f"use {kinds}, Square in Sequential"
-        raise UnsupportedLayer(f"layer {name} cannot be evaluated under encryption; {allowed}")
-    if isinstance(module, nn.BatchNorm1d | nn.BatchNorm2d) and module.running_mean is None:
-        raise UnsupportedLayer(f"layer {name} without running statistics is not an affine map")
+    values, kinds = torch.tensor([-2.0, 0.5, 3.0]), ", ".join(kind.__name__ for kind in AFFINE)
+    if _is_square(module):
+        refusals = {"must give the squares of its inputs": (module(values) != values**2).any()}
+    else:
+        refusals = {
+            f"cannot be evaluated under encryption; use {kinds}, Square in Sequential": (
+                type(module) not in AFFINE
+            ),
+            "without running statistics is not an affine map": (
+                getattr(module, "running_mean", values) is None
+            ),
+        }
+    for why, refused in refusals.items():
+        if refused:
+            raise NetworkRefused(f"layer {type(module).__name__} {why}")
     return [module]
+
+
+def _is_square(layer):
+    return type(layer).__name__ == "Square"
 
 
 @torch.no_grad()
@@ -127,7 +131,7 @@ def _affine_map(layers, shape):
             points = copy.deepcopy(layer).to("cpu", torch.float64).eval()(points)
         except RuntimeError as error:
             name = type(layer).__name__
-            raise UnsupportedLayer(f"layer {name} does not fit its input: {error}") from None
+            raise NetworkRefused(f"layer {name} does not fit its input: {error}") from None
     flat = points.flatten(1).numpy()
     return (flat[1:] - flat[0]).T, flat[0].copy(), tuple(points.shape[1:])
 
@@ -155,22 +159,18 @@ def _values(maps, inputs):
         yield hidden
 
 
-def _bounds(maps, input_bound, samples):
+def _bounds(maps, bound, samples):
     """For each map, the largest value that any input can cause or, if less, SAFETY times seen ones.
 
     The worst case squares at every layer; what samples miss, the owner's checks catch.
     """
-    bounds, bound = [], input_bound
-    for weights, bias in maps:
-        bound = max(float((np.abs(weights).sum(axis=1) * bound + np.abs(bias)).max()), 2.0**-20)
-        bounds.append(bound)
+    seen = [np.inf] * len(maps)
+    if samples is not None:
+        seen = [SAFETY * np.abs(hidden).max() for hidden in _values(maps, samples)]
+    for (weights, bias), usual in zip(maps, seen, strict=True):
+        bound = (np.abs(weights).sum(axis=1) * bound + np.abs(bias)).max()
+        yield min(bound, usual)
         bound = bound**2
-    if samples is None:
-        return bounds
-    seen = [
-        SAFETY * max(float(np.abs(hidden).max()), 2.0**-20) for hidden in _values(maps, samples)
-    ]
-    return [min(pair) for pair in zip(bounds, seen, strict=True)]
 
 
 def _rounded(weights, bits):

@@ -8,7 +8,6 @@ import hashlib
 import os
 import struct
 import tempfile
-from contextlib import contextmanager
 
 import numpy as np
 import tenseal.sealapi as seal
@@ -34,9 +33,7 @@ def size(params, *shape: int) -> int:
 
 def unpack(params, content: bytes, moduli, *shape: int) -> np.ndarray:
     """What `pack` made of [*shape, prime, degree], each residue below its prime."""
-    expected = size(params, *shape, len(moduli))
-    if len(content) != expected:
-        raise WrongContent(f"{expected} bytes were agreed on, got {len(content)}")
+    _check_size(content, size(params, *shape, len(moduli)))
     words = residues.unpack_bits(content, params.prime_bits)
     words = words.reshape(*shape, len(moduli), params.degree)
     if (words >= np.array(moduli, dtype=np.uint64)[:, None]).any():
@@ -45,20 +42,23 @@ def unpack(params, content: bytes, moduli, *shape: int) -> np.ndarray:
 
 
 def unpack_seeded(params, content: bytes, moduli, count: int) -> np.ndarray:
-    """[prime, count, 2, degree]: first polynomials as sent, second ones expanded from the seed.
+    """[count, 2, prime, degree]: first polynomials as sent, second ones expanded from the seed.
 
     The owner cannot choose a second polynomial: it is the output of a hash function.
     """
     step = size(params, len(moduli))
-    if len(content) != SEED_BYTES + count * step:
-        raise WrongContent(f"{SEED_BYTES + count * step} bytes were agreed on, got {len(content)}")
-    words = np.empty((len(moduli), count, 2, params.degree), dtype=np.uint64)
+    _check_size(content, SEED_BYTES + count * step)
+    words = np.empty((count, 2, len(moduli), params.degree), dtype=np.uint64)
     for index in range(count):  # one at a time, as inputs may fill a large part of the memory
         start = SEED_BYTES + index * step
-        words[:, index, 0] = unpack(params, content[start : start + step], moduli)
-        seed = content[:SEED_BYTES]
-        words[:, index, 1] = residues.uniform(seed, index, moduli, params.degree)
+        words[index, 0] = unpack(params, content[start : start + step], moduli)
+        words[index, 1] = residues.uniform(content[:SEED_BYTES], index, moduli, params.degree)
     return words
+
+
+def _check_size(content, expected):
+    if len(content) != expected:
+        raise WrongContent(f"{expected} bytes were agreed on, got {len(content)}")
 
 
 def fingerprint(bundle: bytes) -> bytes:
@@ -72,14 +72,9 @@ def words_of(params, array, primes: int) -> np.ndarray:
     return words.reshape(-1, primes, params.degree)
 
 
-def ciphertext(params, words: np.ndarray, scale: float):
-    """A SEAL ciphertext from [2, prime, degree]; its level is the number of primes."""
-    return _load(seal.Ciphertext, params, _ciphertext_bytes(params, words, scale))
-
-
-def public_key(params, words: np.ndarray):
-    """A SEAL public key from [2, prime, degree]."""
-    return _load(seal.PublicKey, params, _ciphertext_bytes(params, words, 1.0))
+def ciphertext(params, words: np.ndarray, scale: float, kind=seal.Ciphertext):
+    """SEAL's Ciphertext or PublicKey from [2, prime, degree]; the primes tell its level."""
+    return _load(kind, params, _ciphertext_bytes(params, words, scale))
 
 
 def switching_key(kind, params, words: np.ndarray, index: int):
@@ -95,7 +90,7 @@ def _ciphertext_bytes(params, words, scale) -> bytes:
     context = params.context
     levels = {1: context.last_parms_id(), len(params.moduli): context.first_parms_id()}
     parameter_id = (levels | {len(params.all_moduli): context.key_parms_id()})[primes]
-    array = struct.pack("<Q", words.size) + np.ascontiguousarray(words, dtype="<u8").tobytes()
+    array = struct.pack("<Q", words.size) + words.astype("<u8").tobytes()
     about = CIPHERTEXT.pack(*parameter_id, True, count, degree, primes, scale, 1)
     return _with_header(about + _with_header(array))
 
@@ -107,30 +102,15 @@ def _with_header(body: bytes) -> bytes:
 
 
 def _load(kind, params, content: bytes):
-    thing = kind()
-    with _file(content) as path, seal_refusals(WrongContent, f"read a {kind.__name__}"):
-        thing.load(params.context, path)
-    return thing
-
-
-@contextmanager
-def _file(content: bytes):
-    """The path of a nameless file in memory, or of a private temporary file without memfd.
+    """Read from a nameless file in memory, or a private temporary one where there is no memfd.
 
     A new one each time: two processes after a fork would overwrite a shared one. No secret key
     ever comes here.
     """
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("seal", os.MFD_CLOEXEC)
-        path, remove = f"/proc/self/fd/{descriptor}", lambda: None
-    else:
-        descriptor, path = tempfile.mkstemp(prefix="seal-")
-        remove = lambda: os.unlink(path)  # noqa: E731
-    try:
-        with os.fdopen(descriptor, "r+b", buffering=0) as file:
-            view = memoryview(content)
-            while view:
-                view = view[file.write(view) :]
-            yield path
-    finally:
-        remove()
+    thing, nameless = kind(), hasattr(os, "memfd_create")
+    file = os.fdopen(os.memfd_create("seal"), "wb") if nameless else tempfile.NamedTemporaryFile()
+    with file, seal_refusals(WrongContent, f"read a {kind.__name__}"):
+        file.write(content)
+        file.flush()
+        thing.load(params.context, f"/proc/self/fd/{file.fileno()}" if nameless else file.name)
+    return thing

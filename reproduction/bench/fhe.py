@@ -156,7 +156,7 @@ def _bytes(network, images):
         owner.fresh(images[:128, 0, 0, 0].numpy(), params.input_bits).save(file.name)
         whole = 64 * os.path.getsize(file.name)  # as SEAL writes ciphertexts
     return {
-        "bytes_per_prediction_128": channel.meter.total_bytes("answer") / 128,
+        "bytes_per_prediction_128": channel.bytes["answer", 1, 0, 0] / 128,
         "upload_vs_unseeded": len(upload) / whole,
     }
 

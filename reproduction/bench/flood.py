@@ -71,7 +71,7 @@ def flooding_bits(network, images) -> float:
     owner = KeyOwner(params)
     upload = owner.encrypt_inputs(flat)
     evaluator = Evaluator(params, owner.public_bundle(), upload, 64)
-    sent = wire.unpack_seeded(params, upload, params.moduli, 64).transpose(1, 2, 0, 3)
+    sent = wire.unpack_seeded(params, upload, params.moduli, 64)
     known = [owner.slots(wire.ciphertext(params, words, 2.0**params.input_bits))[:128] for words in sent]
     values = np.stack(known, axis=1)
     for index, (weights, bias, bits) in enumerate(polynomial.quantised(params)):

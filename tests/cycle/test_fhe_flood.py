@@ -34,7 +34,7 @@ def heard(owner, payload):
 def stolen(owner, upload, answer, imaginary):
     """All weights by least squares: the idle slots, or imaginary parts, hold W times a noise that the owner knows."""
     params = owner.params
-    sent = wire.unpack_seeded(params, upload, params.moduli, FEATURES).transpose(1, 2, 0, 3)
+    sent = wire.unpack_seeded(params, upload, params.moduli, FEATURES)
     noise = [owner.slots(wire.ciphertext(params, words, 2.0**params.input_bits)) for words in sent]
     noise = np.stack(noise, axis=1)
     noise = np.concatenate([np.roll(noise, BATCH * row, axis=0) for row in range(CLASSES)], axis=1)
@@ -78,7 +78,7 @@ def test_the_flood_exceeds_what_evaluation_adds_by_the_bits_that_are_claimed(dep
     inputs, owner = rng.uniform(-1, 1, (100, 8)), KeyOwner(params)
     network, upload = PolyNet(tuple(maps), inputs), owner.encrypt_inputs(inputs)
     evaluator = Evaluator(params, owner.public_bundle(), upload, 8)
-    sent = wire.unpack_seeded(params, upload, params.moduli, 8).transpose(1, 2, 0, 3)
+    sent = wire.unpack_seeded(params, upload, params.moduli, 8)
     known = [owner.slots(wire.ciphertext(params, words, 2.0**params.input_bits))[:100] for words in sent]
     values = np.stack(known, axis=1)
     for index, (weights, bias, weight_bits) in enumerate(network.quantised(params)):
@@ -95,7 +95,7 @@ def test_the_second_polynomial_of_an_answer_does_not_tell_which_weights_made_it(
     network, owner = PolyNet(maps), KeyOwner(params)
     upload = owner.encrypt_inputs(rng.uniform(-1, 1, (2048, 6)))
     evaluator = Evaluator(params, owner.public_bundle(), upload, 6)
-    second = wire.unpack_seeded(params, upload, params.moduli, 6)[0, :, 1]
+    second = wire.unpack_seeded(params, upload, params.moduli, 6)[:, 1, 0]
     guess = residues.modular_product(network.quantised(params)[0][0], second, params.moduli[0])
     (plain,) = evaluator._infer(network)
     assert np.array_equal(wire.words_of(params, plain, 1)[1], guess)  # to the last bit

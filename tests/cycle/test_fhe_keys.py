@@ -33,7 +33,7 @@ def changed(owner, change):
 
 
 def second_polynomials(owner):
-    return wire.unpack_seeded(PARAMS, owner.public_bundle(), MODULI, SHAPE[0])[:, :, 1].swapaxes(0, 1)
+    return wire.unpack_seeded(PARAMS, owner.public_bundle(), MODULI, SHAPE[0])[:, 1]
 
 
 def zero(words, which=slice(None)):
