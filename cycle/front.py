@@ -19,8 +19,7 @@ from cycle.checks import check_flag
 from cycle.files import write_atomically
 from cycle.options import Options
 from cycle.party import Party, accuracy
-from cycle.play import _known, begin, check_parties, play
-from cycle.rules import Rules
+from cycle.play import begin, check_parties, play, rules_for
 from cycle.samples import samples
 from cycle.state import Round, State
 
@@ -134,17 +133,18 @@ def run(
 ) -> Result:
     """Train the parties together, in place; a second run goes on from where their models are.
 
-    `options=None` is `Options.recommended()`, `Options()` the paper's setting. `test`: a common
-    test set, else each party's own, else none. `resume`: a directory; the same call then goes on
-    where it was cut. `rules`: your own score, weigh, share or count (see `Rules`). `callback` is
+    `options=None` is `Options.recommended()` with `Rules.recommended()`, which bound what a hostile
+    party can do; with `Options()`, the paper's setting, its rules hold. `rules`: your own score,
+    weigh, share, count or combine (see `Rules`). `test`: a common test set, else each party's own,
+    else none. `resume`: a directory; the same call then goes on where it was cut. `callback` is
     given each `Round`.
 
     How large `lambda_0` should be: what counts is lambda_0 / T^2, the pull of all peers beside the
     own loss. Small groups collapse where it is above 1; where a `Collapse` is warned of, divide
     lambda_0 by ten.
     """
+    chosen = rules_for(method, options, rules)
     options = Options.recommended() if options is None else options
-    given = Rules(**_known(rules)) if rules else None
     test = None if test is None else samples(test, "test")
     check_parties(parties)
     check_flag(progress, "progress")
@@ -157,13 +157,16 @@ def run(
     name = method if isinstance(method, str) else method.__name__
     result = Result(state.everyone, name, options, seed, starts=starts, test=test)
     checkpoints = resume and store.Checkpoints(
-        Path(resume) / name, _key(state, name, options, rules), state.ranks, options.local_epochs
+        Path(resume) / name,
+        _key(state, name, options, vars(chosen)),
+        state.ranks,
+        options.local_epochs,
     )
     if checkpoints and (saved := checkpoints.load()):
         state.restore(*[part["state"] for part in saved])
         result.history = saved[0]["log"]["history"]
     with tqdm(total=options.epochs, initial=state.epoch, desc=name, disable=not progress) as bar:
-        for done in play(state, method, options, given):
+        for done in play(state, method, options, chosen):
             result.history.append(_row(done, test))
             collapse.warn(state, result.history)
             if done.reputation is not None:

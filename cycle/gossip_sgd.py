@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from torch import nn
 
 from cycle import reputation
+from cycle.defence import usable
 from cycle.gossip import (
     adjacency,
     link_probabilities,
@@ -22,12 +22,12 @@ from cycle.rules import Rules
 from cycle.sharing import BYTES_PER_NUMBER, draw_shares
 from cycle.state import Round, State, alone
 from cycle.streams import PART, PRESENT, SHARE, TRAIN, stream_seed
-from cycle.weights import assign, mixed_tensors, split, vector
+from cycle.weights import assign, average, mixed_tensors, split, vector
 
 
 def gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """Gossip-SGD, x <- W (x - lr g), on a fixed graph."""
-    return _rounds(state, options, adjacency(options.topology, state.n), dynamic=False)
+    return _rounds(state, options, rules, adjacency(options.topology, state.n), dynamic=False)
 
 
 def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
@@ -35,10 +35,10 @@ def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round
     links = adjacency(options.topology, state.n)
     if (links != links.T).any():
         raise ValueError(f"topology must be undirected for cycle-gossip, got {options.topology!r}")
-    return _rounds(state, options, links, dynamic=True)
+    return _rounds(state, options, rules, links, dynamic=True)
 
 
-def _rounds(state: State, options: Options, links: np.ndarray, dynamic: bool) -> Iterator[Round]:
+def _rounds(state: State, options: Options, rules: Rules, links, dynamic: bool) -> Iterator[Round]:
     """Local epochs, if any, then rounds; `unmixed`: models before the last mixing of a round."""
     yield from alone(state, options, options.local_epochs)
     unmixed = {party.index: copy.deepcopy(party.model) for party in state.participants}
@@ -46,80 +46,93 @@ def _rounds(state: State, options: Options, links: np.ndarray, dynamic: bool) ->
         state.mixing = mixing_matrix(links)
     while state.epoch < options.epochs:
         t = state.epoch - options.local_epochs
-        present = draw_present(state, options)
-        losses, shares = _round(state, options, links, dynamic, t, present, unmixed)
+        scored, present = dynamic and t % options.period == 0, draw_present(state, options)
+        losses, shares, refused = _round(
+            state, options, rules, links, dynamic, scored, t, present, unmixed
+        )
         state.epoch += 1
+        after = [party.model for party in state.participants]
         before = [unmixed[p.index] if p.index in present else p.model for p in state.participants]
-        models = {"after": [party.model for party in state.participants], "before": before}
-        scored = dynamic and t % options.period == 0
         yield Round(
-            t, state.participants, losses, state.ledger, state.mixing.copy(), shares, scored, models
+            t,
+            state.participants,
+            losses,
+            state.ledger,
+            state.mixing.copy(),
+            shares,
+            scored,
+            models={"after": after, "before": before},
+            refused=refused,
         )
 
 
-def _round(state, options, links, dynamic, t, present, unmixed) -> tuple[torch.Tensor, np.ndarray]:
+def _round(state, options, rules, links, dynamic, scoring, t, present, unmixed):
     """One epoch for those present, in parts of `local_steps` batches, a mixing after each."""
     group = [party for party in state.participants if party.index in present]
     neighbours = links[np.ix_(present, present)]
     W, weight = submixing(state.mixing, present)
+    combine = rules.combine or average
     rng = state.rng(SHARE, state.epoch)
     losses = {party.index: 0 for party in group}
-    shares = np.zeros((state.n, state.n), dtype=int)
+    shares, refused = np.zeros((state.n, state.n), dtype=int), {}
     parts = max(_parts(state.sizes[i], options) for i in present)
     for part in range(parts):
-        scoring = dynamic and t % options.period == 0 and part == 0
+        last, scoring = {p.index: _row(p, options) for p in group}, scoring and part == 0
         if scoring and options.alignment == "gradients":
             directions = {p.index: gradients(p, state.epoch, options, {})[0] for p in group}
-        elif scoring:
-            origins = {p.index: vector(p.model.parameters()) for p in group}
         for p in group:
             losses[p.index] = losses[p.index] + local_steps(p, state.epoch, options, part)
+        models = {p.index: _row(p, options) for p in group}
         if scoring:
-            if options.alignment == "updates":
-                directions = {
-                    p.index: vector(p.model.parameters()) - origins[p.index] for p in group
-                }
-            directions, _ = _send(state, t, present, neighbours.T, directions)
-            s = alignments(directions, neighbours)
+            if options.alignment == "updates":  # buffers, which come last, have no direction
+                numbers = {p.index: sum(x.numel() for x in p.model.parameters()) for p in group}
+                directions = {i: (models[i] - last[i])[: numbers[i]] for i in models}
+            heard, _, wrong = _send(state, t, present, neighbours.T, directions)
+            refused |= wrong
+            s = alignments(directions, heard, present)
             W = reweigh(W, s, neighbours, options.beta, options.alpha, options.self_loops)
-        sent = (
-            draw_shares(link_probabilities(W, options.link_rule), t, None, rng)
-            if dynamic
-            else neighbours.T
-        )
+        links_now = link_probabilities(W, options.link_rule)
+        sent = draw_shares(links_now, t, None, rng) if dynamic else neighbours.T
         if part == parts - 1:
             for p in group:
                 unmixed[p.index].load_state_dict(p.model.state_dict())
-        models = {p.index: vector(mixed_tensors(p.model, options.mix_buffers)) for p in group}
-        models, sent = _send(state, t, present, sent, models)
-        mixing = dict(zip(present, masked_mixing(W, sent), strict=True))
-        for p in group:
-            mix(p.model, mixing[p.index], models, options.mix_buffers)
+        heard, sent, wrong = _send(state, t, present, sent, models)
+        refused |= wrong
+        for n, row in zip(present, masked_mixing(W, sent), strict=True):
+            if n in models:
+                near = present[row > 0].tolist()
+                received = [models[n] if k == n else heard[k, n] for k in near]
+                mixed = combine(last[n], received, row[row > 0], near.index(n))
+                tensors = mixed_tensors(state.everyone[n].model, options.mix_buffers)
+                assign(tensors, split(mixed, tensors))
         shares[np.ix_(present, present)] += sent
     state.mixing[np.ix_(present, present)] = W * weight  # the absent keep their rows
     nothing = torch.zeros(2, device=state.device)
-    return torch.stack([losses.get(p.index, nothing) for p in state.participants]), shares
+    losses = torch.stack([losses.get(p.index, nothing) for p in state.participants])
+    return losses, shares, refused
 
 
-def _send(
-    state: State, t: int, present, sent: np.ndarray, vectors: dict[int, torch.Tensor]
-) -> tuple[list, np.ndarray]:
-    """Send vectors[sender] wherever `sent` says, among those present, and enter it in the ledger.
+def _row(party: Party, options: Options) -> torch.Tensor:
+    return vector(mixed_tensors(party.model, options.mix_buffers))
 
-    Returns everybody's vector in the order of `present` (None: not known here) and `sent` as it is
-    known here.
+
+def _send(state: State, t: int, present, sent: np.ndarray, rows: dict[int, torch.Tensor]):
+    """Send rows[sender] wherever `sent` says, among those present, and enter it in the ledger.
+
+    Returns what can be used of what arrived, by (sender, receiver), `sent` as it is known here, and
+    what was wrong with the rest.
     """
     shares = np.zeros((state.n, state.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
     own = state.ranks.sent(shares)
-    length = max(map(len, vectors.values()), default=0)  # zero where nobody here is present
+    length = max(map(len, rows.values()), default=0)  # zero where nobody here is present
     state.ledger.record(t, own, BYTES_PER_NUMBER * length)
-    messages = {(i, j): vectors[i] for i, j in np.argwhere(own).tolist()}
+    messages = {(i, j): rows[i] for i, j in np.argwhere(own).tolist()}
     arrived = state.ranks.exchange(messages, lambda i, j: ((length,), torch.float32), state.device)
-    known = dict(vectors)
-    for (i, j), numbers in arrived.items():
-        known[i], own[i, j] = numbers, True
-    return [known.get(i) for i in present], own[np.ix_(present, present)]
+    heard, refused = usable(arrived, length)
+    for pair in arrived:
+        own[pair] = pair in heard
+    return heard, own[np.ix_(present, present)], refused
 
 
 def draw_present(state: State, options: Options) -> np.ndarray:
@@ -148,28 +161,11 @@ def local_steps(party: Party, epoch: int, options: Options, part: int) -> torch.
     return learn(party, epoch, options, part=own) * (len(rows) / party.size)
 
 
-def alignments(directions: list[torch.Tensor | None], neighbours: np.ndarray) -> np.ndarray:
-    """s_ij = (1 + cos(g_i, g_j)) / 2 of neighbours known here, 1 with oneself, else zero."""
-    found = np.eye(len(neighbours))
-    for i, j in np.argwhere(np.triu(neighbours)):
-        if directions[i] is not None and directions[j] is not None:
-            cosine = float(reputation.cosine(directions[i], directions[j]))
-            found[i, j] = found[j, i] = (1 + cosine) / 2
+def alignments(directions: dict[int, torch.Tensor], heard: dict, present) -> np.ndarray:
+    """s_ij = (1 + cos(g_i, g_j)) / 2 of those who heard from each other, 1 with oneself, else 0."""
+    place = {int(n): at for at, n in enumerate(present)}
+    found = np.eye(len(present))
+    for (j, i), direction in heard.items():
+        cosine = float(reputation.cosine(directions[i], direction))
+        found[place[i], place[j]] = (1 + cosine) / 2
     return found
-
-
-@torch.no_grad()
-def mix(
-    model: nn.Module, row: np.ndarray, vectors: list[torch.Tensor], buffers: bool = True
-) -> None:
-    """x_i <- sum_j w_ij x_j, in the order of the participants; `row` is zero for vectors that did
-    not arrive.
-
-    Instead of an x_j that is not finite the own one is taken.
-    """
-    tensors = mixed_tensors(model, buffers)
-    own = vector(tensors)
-    total = torch.zeros_like(own)
-    for j in np.flatnonzero(row):
-        total.add_(torch.where(vectors[j].isfinite().all(), vectors[j], own), alpha=float(row[j]))
-    assign(tensors, split(total, tensors))

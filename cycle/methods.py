@@ -15,16 +15,17 @@ class Method:
     # begins with `local_epochs` epochs alone, shared with standalone bit for bit
     local_start: bool = False
     common_start: bool = False  # all participants begin from the same weights
-    answers: bool = False  # exchanges answers: can be encrypted, and takes rules
+    answers: bool = False  # exchanges answers: can be encrypted, and takes the rules for them
+    models: bool = False  # exchanges models, and takes the rule `combine`
 
 
 METHODS = {
     "standalone": Method(private.standalone, local_start=True),
     "vpdl": Method(private.vpdl, local_start=True, answers=True),
     "cycle": Method(private.cycle, local_start=True, answers=True),
-    "fedavg": Method(server.fedavg, common_start=True),
-    "gossip": Method(gossip_sgd.gossip, common_start=True),
-    "cycle-gossip": Method(gossip_sgd.cycle_gossip, common_start=True),
+    "fedavg": Method(server.fedavg, common_start=True, models=True),
+    "gossip": Method(gossip_sgd.gossip, common_start=True, models=True),
+    "cycle-gossip": Method(gossip_sgd.cycle_gossip, common_start=True, models=True),
 }
 
 
@@ -39,9 +40,9 @@ def method(name: str, **how) -> Callable:
 
 
 def method_of(asked: str | Callable) -> Method:
-    """By name, or by a generator: as it was registered, else one that exchanges answers."""
+    """By name, or by a generator: as it was registered, else one that takes all rules."""
     if callable(asked):
-        return getattr(asked, "method", Method(asked, answers=True))
+        return getattr(asked, "method", Method(asked, answers=True, models=True))
     if not isinstance(asked, str) or asked not in METHODS:
         raise ValueError(
             f"method must be one of {', '.join(METHODS)}, or a generator, got {short(asked)}"

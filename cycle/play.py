@@ -23,15 +23,17 @@ def rounds(
 ) -> Iterator[Round]:
     """The rounds of a method, one at a time: look inside, stop, plug in a logger.
 
-    `rules` are the functions of `Rules` by name (score, weigh, share, count), the paper's where
-    nothing is said. Parties are trained in place, their data never changed.
+    `rules` are the functions of `Rules` by name (score, weigh, share, count, combine), the others
+    the paper's or, without `options`, the recommended. Parties are trained in place, their data
+    never changed.
 
         for done in cycle.rounds(parties, "cycle", options):
             print(done.index, done.reputation)
     """
+    chosen = rules_for(method, options, rules)
     options = Options.recommended() if options is None else options
     state = begin(parties, method, options, seed, device)
-    return play(state, method, options, Rules(**_known(rules)) if rules else None)
+    return play(state, method, options, chosen)
 
 
 def begin(parties, method, options: Options, seed: int = 0, device="auto") -> State:
@@ -63,8 +65,6 @@ def play(
         raise ValueError(
             f"privacy must be plain for {method}, which sends in clear, got {options.privacy!r}"
         )
-    if rules is not None and not chosen.answers:
-        raise ValueError(f"rules must not be given for {method}, which exchanges no answers")
     done = chosen.generator(state, options, rules or Rules())
     if not isinstance(done, Iterator):
         raise ValueError(f"method must be a generator, {short(method)} gives {type(done).__name__}")
@@ -84,9 +84,15 @@ def device_of(asked: str | torch.device) -> torch.device:
     return device
 
 
-def _known(rules: dict) -> dict:
-    unknown = set(rules) - set(Rules.__dataclass_fields__)
+def rules_for(method, options: Options | None, given: dict[str, Callable]) -> Rules:
+    """Those given; for the others the paper's or, as with options, the recommended for None."""
+    unknown = set(given) - set(Rules.__dataclass_fields__)
     if unknown:
         known = ", ".join(Rules.__dataclass_fields__)
         raise ValueError(f"rules must be among {known}, got {', '.join(sorted(unknown))}")
-    return rules
+    chosen = method_of(method)
+    for name in given:
+        if not (chosen.models if name == "combine" else chosen.answers):
+            what = "models" if name == "combine" else "answers"
+            raise ValueError(f"{name} must not be given for {method}, which exchanges no {what}")
+    return Rules.recommended(**given) if options is None else Rules(**given)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
+from cycle.defence import usable
 from cycle.options import Options
 from cycle.party import Party, learn
 from cycle.rules import Rules
@@ -12,7 +13,7 @@ from cycle.sharing import BYTES_PER_NUMBER, Ledger
 from cycle.state import Round, State
 from cycle.weights import assign, mixed_tensors, split, vector
 
-Update = list[torch.Tensor]
+Rows = dict[int, torch.Tensor]  # of each participant, the numbers that it sends or gets
 
 
 def local_epochs(party: Party, epoch: int, options: Options) -> torch.Tensor:
@@ -20,24 +21,35 @@ def local_epochs(party: Party, epoch: int, options: Options) -> torch.Tensor:
     party.optimizer.state.clear()
     for number in range(options.epochs_per_round):
         losses = learn(party, options.epochs_per_round * epoch + number, options)
-    if not all(parameter.isfinite().all() for parameter in party.model.parameters()):
-        raise FloatingPointError(
-            f"round {epoch}: the update of {party} is not finite; lr may be too large"
-        )
     return losses
 
 
-def deliver(
-    state: State, outgoing: dict[tuple[int, int], Update], like: Update
-) -> dict[tuple[int, int], Update]:
-    """Updates between participants and the server, number n; all have the shapes of `like`."""
-    length = sum(tensor.numel() for tensor in like)
-    rows = {pair: vector(update) for pair, update in outgoing.items()}
-    arrived = state.ranks.exchange(rows, lambda i, j: ((length,), torch.float32), state.device)
-    return {pair: split(row, like) for pair, row in arrived.items()}
+def upload(state: State, rows: Rows) -> tuple[Rows, dict[tuple[int, int], str]]:
+    """What reaches the server, number n, and by (sender, n) what was wrong with the rest."""
+    n, length = state.n, len(next(iter(rows.values())))
+    arrived = _exchange(state, {(k, n): row for k, row in rows.items()}, length)
+    if not state.ranks.first:
+        return {}, {}
+    arrived, refused = usable(arrived, length)
+    if not arrived:
+        raise FloatingPointError(f"round {state.epoch}: no update is finite; lr may be too large")
+    absent = {(k, n): "nothing that fits arrived" for k in range(n) if (k, n) not in arrived}
+    return {k: row for (k, _), row in arrived.items()}, absent | refused
 
 
-def server_round(state: State, losses, uploads, upload_bytes, downloads, download_bytes) -> Round:
+def download(state: State, rows: Rows, length: int) -> Rows:
+    """What participants here get of the server's rows."""
+    arrived = _exchange(state, {(state.n, k): row for k, row in rows.items()}, length)
+    return {k: row for (_, k), row in arrived.items()}
+
+
+def _exchange(state: State, messages: dict, length: int) -> dict:
+    return state.ranks.exchange(messages, lambda i, j: ((length,), torch.float32), state.device)
+
+
+def server_round(
+    state: State, losses, uploads, upload_bytes, downloads, download_bytes, refused
+) -> Round:
     """The server books who uploads and downloads: the last row and column of the ledger."""
     n = state.n
     if state.ledger.participants == n:
@@ -48,28 +60,33 @@ def server_round(state: State, losses, uploads, upload_bytes, downloads, downloa
         shares[index] = who if state.ranks.first else False
         state.ledger.record(state.epoch, shares, size, possible=n)
     state.epoch += 1
-    return Round(state.epoch - 1, state.participants, torch.stack(losses), state.ledger)
+    losses = torch.stack(losses)
+    return Round(state.epoch - 1, state.participants, losses, state.ledger, refused=refused)
+
+
+def average(last, models, weights, own=None) -> torch.Tensor:
+    """FedAvg's rule `combine`: sum_k w_k x_k, added up in double precision."""
+    terms = (float(w) * model.double() for w, model in zip(weights, models, strict=True))
+    return sum(terms).float()
 
 
 def fedavg(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """FedAvg: everybody gets the size-weighted mean of all models, BatchNorm buffers included."""
-    n, weights = state.n, np.array(state.sizes, dtype=float) / sum(state.sizes)
-    like = mixed_tensors(state.participants[0].model)
-    full = BYTES_PER_NUMBER * sum(tensor.numel() for tensor in like)
+    combine = rules.combine or average
     while state.epoch < options.epochs:
+        last = vector(mixed_tensors(state.participants[0].model))
         losses = [local_epochs(party, state.epoch, options) for party in state.participants]
-        uploads = deliver(
-            state, {(p.index, n): mixed_tensors(p.model) for p in state.participants}, like
-        )
-        downloads = {}
-        if state.ranks.first:
-            models = zip(*[uploads[k, n] for k in range(n)], strict=True)
-            mean = [
-                sum(float(w) * x.double() for w, x in zip(weights, xs, strict=True)).float()
-                for xs in models
-            ]
-            downloads = {(n, k): mean for k in range(n)}
-        downloads = deliver(state, downloads, like)
+        trained = {party.index: vector(mixed_tensors(party.model)) for party in state.participants}
+        uploads, refused = upload(state, trained)
+        mixed = {}
+        if uploads:
+            sizes = np.array([state.sizes[k] for k in uploads], dtype=float)
+            mean = combine(last, list(uploads.values()), sizes / sizes.sum(), None)
+            mixed = dict.fromkeys(range(state.n), mean)
+        mixed = download(state, mixed, len(last))
         for party in state.participants:
-            assign(mixed_tensors(party.model), downloads[n, party.index])
-        yield server_round(state, losses, True, full, True, full)
+            tensors = mixed_tensors(party.model)
+            if party.index in mixed:
+                assign(tensors, split(mixed[party.index], tensors))
+        size = BYTES_PER_NUMBER * len(last)
+        yield server_round(state, losses, True, size, True, size, refused)

@@ -1,4 +1,4 @@
-"""The numbers of a model in one row, and back: what is averaged, sent and compared."""
+"""The numbers of a model in one row, and back: what is sent, compared and averaged."""
 
 import torch
 from torch import nn
@@ -26,3 +26,11 @@ def assign(tensors, values) -> None:
     """Write values into tensors of the same numbers of elements, in place."""
     for tensor, value in zip(tensors, values, strict=True):
         tensor.copy_(value.view_as(tensor))
+
+
+def average(last, models, weights, own=None) -> torch.Tensor:
+    """The paper's rule `combine`: sum_j w_j x_j, in this order."""
+    total = torch.zeros_like(last)
+    for model, weight in zip(models, weights, strict=True):
+        total.add_(model, alpha=float(weight))
+    return total

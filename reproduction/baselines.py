@@ -15,11 +15,13 @@ from cycle.methods import method
 from cycle.options import Options
 from cycle.party import Party, accuracy
 from cycle.rules import Rules
-from cycle.server import Update, deliver, local_epochs, server_round
+from cycle.server import download, local_epochs, server_round, upload
 from cycle.sharing import BYTES_PER_NUMBER
 from cycle.state import Round, State
 from cycle.streams import SCORE, stream
-from cycle.weights import assign, vector
+from cycle.weights import assign, split, vector
+
+Update = list[torch.Tensor]
 
 GAMMA = 0.15  # CGSV, RFFL: norm of an uploaded update
 REWARD_BETA = 1.0  # CGSV: sharpness of the reward (not given in the paper)
@@ -128,23 +130,25 @@ def _fair_rounds(state: State, options: Options, step: Callable, serve: Callable
     serve(uploads) -> (downloads, who was in and uploaded, fraction of the numbers uploaded, fractions downloaded).
     """
     like = _parameters(state.participants[0].model)
+    nothing = torch.zeros_like(vector(like))
     while state.epoch < options.epochs:
         local = {p.index: _local(p, state.epoch, options) for p in state.participants}
         steps = {n: step(update) for n, (_, _, update) in local.items()}
-        uploads = deliver(state, {(n, state.n): upload for n, (_, upload) in steps.items()}, like)
-        downloads, uploading, up, down = {}, False, 0.0, np.zeros(state.n)
-        if state.ranks.first:
-            given, uploading, up, down = serve([uploads[n, state.n] for n in range(state.n)])
-            downloads = {(state.n, n): download for n, download in enumerate(given)}
-        downloads = deliver(state, downloads, like)
+        uploads, refused = upload(state, {n: vector(sent) for n, (_, sent) in steps.items()})
+        rows, uploading, up, down = {}, False, 0.0, np.zeros(state.n)
+        if state.ranks.first:  # what was refused counts as nothing
+            arrived = [uploads.get(n, nothing) for n in range(state.n)]
+            given, uploading, up, down = serve([split(row, like) for row in arrived])
+            rows = {n: vector(update) for n, update in enumerate(given)}
+        rows = download(state, rows, len(nothing))
         for party in state.participants:
             n = party.index
             (_, before, _), (kept, _) = local[n], steps[n]
-            _set(party.model, before, *([kept] if kept else []), downloads[state.n, n])
+            _set(party.model, before, *([kept] if kept else []), split(rows[n], like))
         one = state.participants[0]
         upload_bytes, download_bytes = _size(one, up), [*(_size(one, fraction) for fraction in down), 0]
         losses = [losses for losses, _, _ in local.values()]
-        yield server_round(state, losses, uploading, upload_bytes, down > 0, download_bytes)
+        yield server_round(state, losses, uploading, upload_bytes, down > 0, download_bytes, refused)
 
 
 @method("cgsv", common_start=True)

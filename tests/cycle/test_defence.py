@@ -1,10 +1,13 @@
-"""The margin rule by hand: what counts is how far an answer is right, sample by sample."""
+"""The margin rule and the bounds on models by hand, and what hostile models can do at most."""
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cycle import defence
 from cycle.heard import Heard
+from cycle.weights import average
 
 ANSWERS = torch.tensor(
     [
@@ -42,3 +45,71 @@ def test_who_sends_no_numbers_does_not_count_and_silences_nobody():
 def test_a_scale_that_cannot_be(scale):
     with pytest.raises(ValueError, match="scale must be a positive number"):
         defence.by_margin(scale)
+
+
+LAST = torch.tensor([1.0, 0.0])
+MODELS = [torch.tensor([1.0, 1.0]), torch.tensor([4.0, 4.0]), torch.tensor([1.0, -2.0])]  # steps of 1, 5 and 2
+THIRDS = [1 / 3] * 3
+
+
+def test_the_papers_rule_is_the_weighted_mean():
+    assert average(LAST, MODELS, [0.5, 0.25, 0.25]).tolist() == [1.75, 1.0]
+
+
+def test_clipping_by_hand():
+    """The median step is 2 long: that of 5 is shortened to it. A party whose own step is 5 shortens nothing."""
+    expected = LAST + (torch.tensor([0.0, 1.0]) + 0.4 * torch.tensor([3.0, 4.0]) + torch.tensor([0.0, -2.0])) / 3
+    assert torch.allclose(defence.clipped(LAST, MODELS, THIRDS), expected)
+    assert torch.allclose(defence.clipped(LAST, MODELS, THIRDS, 0), expected)
+    assert torch.allclose(defence.clipped(LAST, MODELS, THIRDS, 1), average(LAST, MODELS, THIRDS))
+
+
+def test_clipped_a_lone_peer_moves_one_no_further_than_oneself_and_nobody_can_hold_one_back():
+    own = torch.tensor([1.0, 1.0])
+    for sent in (torch.tensor([1e38, -1e38]), torch.tensor([1.0, 0.0])):
+        mixed = defence.clipped(LAST, [own, sent], [0.5, 0.5], 0)
+        assert (mixed - LAST - (own - LAST) / 2).norm() <= 0.5 + 1e-6
+
+
+@given(st.integers(0, 999), st.sampled_from([None, 0, 3]), st.sampled_from([1e30, -1e38, 0.0, 7.0]))
+def test_a_minority_moves_nobody_further_than_the_longest_honest_step(seed, own, size):
+    rng = torch.Generator().manual_seed(seed)
+    last, honest = torch.randn(9, generator=rng), [torch.randn(9, generator=rng) for _ in range(3)]
+    models = [*honest, torch.full((9,), size), torch.full((9,), -size)]
+    if own == 3:
+        models = [models[3], models[4], *honest]
+    longest = max((model - last).norm() for model in honest)
+    mixed = defence.clipped(last, models, [0.2] * 5, own)
+    assert mixed.isfinite().all() and (mixed - last).norm() <= longest * (1 + 1e-5)
+
+
+def test_clipping_leaves_models_that_agree():
+    assert torch.equal(defence.clipped(LAST, [LAST, LAST], [0.5, 0.5], 0), LAST)
+
+
+def test_the_trimmed_mean_by_hand():
+    """Without an own model the middle of three stays in each coordinate; one's own always stays."""
+    assert defence.trimmed_mean()(LAST, MODELS, THIRDS).tolist() == [1.0, 1.0]
+    four = [*MODELS, torch.tensor([9.0, 9.0])]
+    mixed = defence.trimmed_mean()(LAST, four, [0.2, 0.2, 0.2, 0.4], 3)
+    assert torch.allclose(mixed, torch.tensor([(0.2 * 1 + 0.4 * 9) / 0.6, (0.2 * 1 + 0.4 * 9) / 0.6]))
+    assert torch.allclose(defence.trimmed_mean(0)(LAST, MODELS, THIRDS), average(LAST, MODELS, THIRDS))
+
+
+@pytest.mark.parametrize("others", [0, 1, 2])
+def test_trimmed_with_too_few_others_one_keeps_ones_own(others):
+    own = torch.tensor([5.0, 6.0])
+    assert torch.equal(defence.trimmed_mean()(LAST, [own, *MODELS[:others]], [1 / (others + 1)] * (others + 1), 0), own)
+    assert torch.equal(defence.trimmed_mean()(LAST, MODELS[:others], [0.5] * others), LAST)
+
+
+def test_trimming_takes_a_whole_number():
+    with pytest.raises(ValueError, match="number must be a whole number"):
+        defence.trimmed_mean(0.5)
+
+
+def test_what_arrives_is_used_only_if_it_is_so_many_finite_numbers():
+    rows = {(0, 1): torch.ones(3), (2, 1): torch.tensor([1.0, torch.inf, 0.0]), (3, 1): torch.ones(2)}
+    kept, wrong = defence.usable(rows, 3)
+    assert list(kept) == [(0, 1)] and defence.usable({}, 3) == ({}, {})
+    assert wrong == {(2, 1): "numbers that are not finite", (3, 1): "too many numbers, or too few"}

@@ -9,10 +9,12 @@ import torch
 import torch.nn.functional as F
 from test_device import Watch
 
-from cycle import gossip, gossip_sgd
+from cycle import defence, gossip, gossip_sgd
 from cycle.methods import METHODS
 from cycle.party import learn
 from cycle.play import play
+from cycle.ranks import Ranks
+from cycle.rules import Rules
 from cycle.streams import SHARE, TRAIN, generator, stream
 from cycle.weights import vector
 
@@ -225,18 +227,19 @@ def test_alignment_from_updates_compares_the_local_steps(gossiping):
     assert np.allclose(done.reputation, expected, atol=1e-5)
 
 
-def test_a_round_of_gossip_neither_leaves_the_device_nor_waits(gossiping):
+def test_a_round_of_gossip_stays_on_the_device_and_waits_once_a_mixing(gossiping):
+    """To see whether all that arrived is finite."""
     run, state = gossiping(batch_size=16, local_steps=1, augment=True)
     rounds = play(state, run.method, run.options)
     next(rounds)
     with Watch() as watch:
         next(rounds)
-    assert watch.placed == [] and watch.waits == []
+    assert watch.placed == [] and watch.waits == ["tolist"] * -(-max(state.sizes) // 16)
 
 
 def test_a_zero_gradient_is_orthogonal_to_all():
     zero, other = torch.zeros(3), torch.ones(3)
-    assert gossip_sgd.alignments([zero, other], ~np.eye(2, dtype=bool))[0, 1] == 0.5
+    assert gossip_sgd.alignments({0: zero, 3: other}, {(3, 0): other}, np.array([0, 3]))[0, 1] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -301,3 +304,38 @@ def test_self_loops_let_the_softmax_run_over_oneself(gossiping):
     fresh = 2 * looped - 1 / n  # rows of `looped` sum to one without normalisation
     assert np.allclose(fresh.sum(axis=1), 1) and (fresh.diagonal()[:, None] >= fresh).all()
     assert np.allclose(np.where(others, fresh, 0) / (1 - fresh.diagonal())[:, None], odds, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["gossip", "cycle-gossip"])
+def test_who_sends_what_is_not_finite_is_named_and_left_out(gossiping, monkeypatch, method):
+    """P2 sends NaN from the start: the others go on as if it had been silent, itself too."""
+    run, state = gossiping(method, rounds=4, period=2)
+    exchange = Ranks.exchange
+
+    def spoiled(self, messages, expected, device):
+        arrived = exchange(self, messages, expected, device)
+        return {pair: row * (torch.nan if pair[0] == 1 else 1) for pair, row in arrived.items()}
+
+    monkeypatch.setattr(Ranks, "exchange", spoiled)
+    for done, models in played(run, state):
+        assert done.refused and all(sender == 1 for sender, _ in done.refused)
+        assert set(done.refused.values()) == {"numbers that are not finite"}
+        assert not done.shares[1].any() and np.isfinite(models["after"]).all()
+        if method == "gossip":
+            honest = np.mean([models["before"][k] for k in (0, 2, 3, 4)], axis=0)
+            assert len(done.refused) == 4 and np.allclose(models["after"][0], honest, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["gossip", "cycle-gossip"])
+@pytest.mark.parametrize("combine", [defence.clipped, defence.trimmed_mean()])
+def test_bounded_a_huge_model_destroys_nobody(gossiping, monkeypatch, method, combine):
+    run, state = gossiping(method, rounds=4, period=2)
+    exchange = Ranks.exchange
+
+    def spoiled(self, messages, expected, device):
+        arrived = exchange(self, messages, expected, device)
+        return {pair: row * (1e30 if pair[0] == 1 else 1) for pair, row in arrived.items()}
+
+    monkeypatch.setattr(Ranks, "exchange", spoiled)
+    *_, done = play(state, run.method, run.options, Rules(combine=combine))
+    assert done.refused == {} and all(np.abs(flat(party.model)).max() < 10 for party in done.participants)

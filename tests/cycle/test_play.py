@@ -24,9 +24,10 @@ import cycle
         ({"test": (np.ones((3, 6)), [0, 1])}, "test must hold one label for each input"),
         ({"weight": max}, "rules must be among score, weigh, share, count, .*, got weight"),
         ({"score": 0.5}, "score must be a function, got float"),
-        ({"method": "fedavg", "score": max}, "rules must not be given for fedavg"),
+        ({"method": "fedavg", "score": max}, "score must not be given for fedavg, which exchanges no answers"),
+        ({"combine": max}, "combine must not be given for cycle, which exchanges no models"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_what_is_wrong_is_named_by_its_argument(arguments, said):
     with pytest.raises(ValueError, match=said):

@@ -7,6 +7,8 @@ from torch import nn
 
 from cycle.party import learn
 from cycle.play import play
+from cycle.ranks import Ranks
+from cycle.rules import Rules
 from cycle.weights import vector
 
 
@@ -65,7 +67,70 @@ def test_local_epochs_of_a_round_follow_one_clock_with_a_fresh_optimiser(small_r
     assert np.allclose(numbers(done.participants[0]), mean, atol=1e-5)
 
 
-def test_an_update_that_is_not_finite_is_named(small_run, begun):
-    run = small_run("fedavg", lr=1e20)
-    with pytest.raises(FloatingPointError, match="round 0: the update of P1 is not finite; lr may be too large"):
-        next(play(begun(run), "fedavg", run.options))
+def spoiled(monkeypatch, spoil):
+    """What participants send is spoiled on the way: spoil({(sender, receiver): row}, server) -> the same, changed."""
+    exchange = Ranks.exchange
+
+    def lossy(self, messages, expected, device):
+        return spoil(exchange(self, messages, expected, device), self.n)
+
+    monkeypatch.setattr(Ranks, "exchange", lossy)
+
+
+BAD = {
+    "numbers that are not finite": lambda row: torch.full_like(row, torch.nan),
+    "too many numbers, or too few": lambda row: row[1:],
+    "nothing that fits arrived": None,
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_a_bad_upload_is_dropped_and_its_sender_named(small_run, begun, monkeypatch, said):
+    run = small_run("fedavg", local_epochs=0, rounds=2)
+
+    def spoil(arrived, server):
+        rows = {pair: row for pair, row in arrived.items() if pair != (1, server)}
+        spoils = (1, server) in arrived and BAD[said]
+        return rows | {(1, server): BAD[said](arrived[1, server])} if spoils else rows
+
+    trained = begun(run).participants
+    for party in trained:
+        learn(party, 0, run.options)
+    spoiled(monkeypatch, spoil)
+    rounds = play(begun(run), "fedavg", run.options)
+    done = next(rounds)
+    sizes = np.array([party.size * (party.index != 1) for party in trained], dtype=float)
+    expected = sum(w * numbers(party) for w, party in zip(sizes / sizes.sum(), trained, strict=True))
+    assert done.refused == {(1, 5): said}
+    assert all(np.allclose(numbers(party), expected, atol=1e-6) for party in done.participants)
+    assert next(rounds).refused == done.refused
+
+
+def test_who_gets_nothing_back_goes_on_with_its_own(small_run, begun, monkeypatch):
+    run = small_run("fedavg", local_epochs=0, rounds=1)
+    alone = begun(run).participants[2]
+    learn(alone, 0, run.options)
+    spoiled(monkeypatch, lambda arrived, server: {pair: row for pair, row in arrived.items() if pair != (server, 2)})
+    (done,) = play(begun(run), "fedavg", run.options)
+    assert np.array_equal(numbers(done.participants[2]), numbers(alone))
+
+
+def test_clipped_a_huge_model_moves_nobody_further_than_the_median(small_run, begun, monkeypatch):
+    run = small_run("fedavg", local_epochs=0, rounds=1)
+    start, trained = numbers(begun(run).participants[0]).copy(), begun(run).participants
+    for party in trained:
+        learn(party, 0, run.options)
+    steps = [np.linalg.norm(numbers(party) - start) for party in trained if party.index != 1]
+
+    def spoil(arrived, server):
+        return {pair: row * 1e30 if pair == (1, server) else row for pair, row in arrived.items()}
+
+    spoiled(monkeypatch, spoil)
+    (done,) = play(begun(run), "fedavg", run.options, Rules.recommended())
+    assert 0 < np.linalg.norm(numbers(done.participants[0]) - start) <= max(steps)
+
+
+def test_where_nobodys_update_is_finite_the_rate_is_named(small_run, begun):
+    run = small_run("fedavg", lr=1e30)
+    with pytest.raises(FloatingPointError, match="round 1: no update is finite; lr may be too large"):
+        list(play(begun(run), "fedavg", run.options))
