@@ -56,7 +56,7 @@ def test_the_fields_it_names_exist():
     named = re.search(r"same seed: (.*?), correlations", TEXT)[1]
     assert set(re.findall(r"`(\w+)`", named)) <= {field.name for field in fields(FairnessReport)}
     rules = re.findall(r"^def (\w+)\((.*?)\)", TEXT, re.MULTILINE)
-    assert [name for name, _ in rules] == ["score", "weigh", "share", "count"]
+    assert [name for name, _ in rules] == ["score", "weigh", "share", "count", "combine"]
     assert all(
         hasattr(cycle.Rules, "__dataclass_fields__") and name in cycle.Rules.__dataclass_fields__ for name, _ in rules
     )
