@@ -9,29 +9,18 @@ from cycle.checks import check_number
 def check_logits(temperature, **logits):
     """Shapes and types only: reading values would make a GPU wait each step. NaN in, NaN out."""
     check_number(temperature, "temperature", 1e-6, 1e6)
-    for name, values in logits.items():
-        if not (
-            torch.is_tensor(values)
-            and values.is_floating_point()
-            and values.ndim == 2
-            and values.numel()
-        ):
-            raise ValueError(
-                f"{name} must be a floating-point tensor, batch x classes, got {_shape(values)}"
-            )
+    what = "a floating-point tensor, batch x classes"
+    for name, x in logits.items():
+        if not (torch.is_tensor(x) and x.is_floating_point() and x.ndim == 2 and x.numel()):
+            raise ValueError(f"{name} must be {what}, got {_shape(x)}")
     (first, one), (second, other) = logits.items()
     if one.shape != other.shape:
-        raise ValueError(
-            f"{first} and {second} must have equal shapes, got {_shape(one)} and {_shape(other)}"
-        )
+        got = f"{_shape(one)} and {_shape(other)}"
+        raise ValueError(f"{first} and {second} must have equal shapes, got {got}")
 
 
-def _shape(values):
-    return (
-        f"{values.dtype} {tuple(values.shape)}"
-        if torch.is_tensor(values)
-        else type(values).__name__
-    )
+def _shape(x):
+    return f"{x.dtype} {tuple(x.shape)}" if torch.is_tensor(x) else type(x).__name__
 
 
 def _tempered(student_logits, peer_logits, temperature):
@@ -55,16 +44,6 @@ def approximate_kl(
     return (log_p.exp() * (log_p - scaled)).sum(dim=1).mean()
 
 
-def check_weight(weight, logits) -> None:
-    """One number, or one for each sample of a batch."""
-    if not torch.is_tensor(weight):
-        check_number(weight, "weight", 0, 1e9)
-    elif weight.shape not in ((), (1, 1), (len(logits), 1)):
-        raise ValueError(
-            f"weight must be a number, or {len(logits)} x 1 for the batch, got {_shape(weight)}"
-        )
-
-
 def weighted_kl(student_logits, peer_target, weight, temperature: float = 5.0) -> torch.Tensor:
     """sum_k lambda_k KL(student || peer_k) in one pass.
 
@@ -72,7 +51,11 @@ def weighted_kl(student_logits, peer_target, weight, temperature: float = 5.0) -
     lambda_k, because sum_k lambda_k p (log p - log q_k) = weight p log p - p peer_target.
     """
     check_logits(temperature, student_logits=student_logits, peer_target=peer_target)
-    check_weight(weight, student_logits)
+    if not torch.is_tensor(weight):
+        check_number(weight, "weight", 0, 1e9)
+    elif weight.shape not in ((), (1, 1), (len(student_logits), 1)):
+        what = f"a number, or {len(student_logits)} x 1 for the batch"
+        raise ValueError(f"weight must be {what}, got {_shape(weight)}")
     log_p = F.log_softmax(student_logits / temperature, dim=1)
     return (log_p.exp() * (weight * log_p - peer_target)).sum(dim=1).mean()
 

@@ -1,16 +1,13 @@
-"""Who averages with whom: topologies, mixing matrices, spectral gap, CYCle's dynamic mixing, a
-dense reference.
+"""Who averages with whom: topologies, mixing matrices, spectral gap, CYCle's dynamic mixing.
 
 Graphs and matrices are [receiver, sender]: row i is what i makes of its neighbours. Shares are
 [sender, receiver].
 """
 
-from collections.abc import Iterator
-
 import networkx as nx
 import numpy as np
 
-from cycle import reputation, sharing
+from cycle import reputation
 from cycle.checks import (
     check_choice,
     check_flag,
@@ -24,7 +21,6 @@ from cycle.checks import (
 )
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
-LINK_RULES = ("weight", "relative")
 
 
 def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:
@@ -36,10 +32,9 @@ def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:
     """
     graph = _named(name, n) if isinstance(name, str) else name
     if not isinstance(graph, nx.Graph):
-        raise ValueError(
-            f"name must be one of {', '.join(TOPOLOGIES)}, graph6:... or a networkx graph, "
-            f"got {short(name)}"
-        )
+        known = ", ".join(TOPOLOGIES)
+        got = f"graph6:... or a networkx graph, got {short(name)}"
+        raise ValueError(f"name must be one of {known}, {got}")
     if len(graph) < 2:
         raise ValueError(f"name must be a graph of at least 2 nodes, got {len(graph)}")
     if n is not None and len(graph) != n:
@@ -54,9 +49,8 @@ def _named(name, n):
         try:
             return nx.from_graph6_bytes(name.removeprefix("graph6:").encode())
         except (nx.NetworkXError, ValueError, IndexError) as error:
-            raise ValueError(
-                f"name must hold a graph in graph6 text after 'graph6:', got {name!r}"
-            ) from error
+            what = "a graph in graph6 text after 'graph6:'"
+            raise ValueError(f"name must hold {what}, got {name!r}") from error
     if name not in TOPOLOGIES:
         raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)} or graph6:..., got {name!r}")
     check_whole(n, "n", 2, 10_000)  # matrices are dense
@@ -64,8 +58,7 @@ def _named(name, n):
         return nx.complete_graph(n)
     if name == "ring":
         return nx.cycle_graph(n)
-    graph = nx.DiGraph() if name == "exponential" else nx.Graph()
-    graph.add_nodes_from(range(n))
+    graph = nx.empty_graph(n, create_using=nx.DiGraph if name == "exponential" else nx.Graph)
     jumps = [2**k for k in range(int(n - 1).bit_length())]
     graph.add_edges_from((i, (i + jump) % n) for i in range(n) for jump in jumps)
     return graph
@@ -137,7 +130,7 @@ def link_probabilities(W, rule: str = "weight") -> np.ndarray:
     """How probably i sends to j: w_ij (Algorithm 3), or `relative`: w_ij / max_j w_ij."""
     check_square(W, "W", 0, 1)
     W = np.asarray(W, dtype=float)
-    check_choice(rule, "rule", LINK_RULES)
+    check_choice(rule, "rule", ("weight", "relative"))
     others = W * ~np.eye(len(W), dtype=bool)
     if rule == "weight":
         return others
@@ -149,42 +142,11 @@ def submixing(W, present) -> tuple[np.ndarray, np.ndarray]:
     """The mixing matrix among those present, rows normalised, and each row's weight on them."""
     check_square(W, "W", least=0)
     check_numbers(present, "present", ndim=1, least=0, most=len(W) - 1)
-    if np.asarray(present).dtype.kind not in "iu" or len(set(np.asarray(present).tolist())) != len(
-        present
-    ):
+    chosen = np.asarray(present)
+    if chosen.dtype.kind not in "iu" or np.unique(chosen).size != chosen.size:
         raise ValueError(f"present must be different whole numbers below {len(W)}, got {present}")
     block = np.asarray(W, dtype=float)[np.ix_(present, present)]
     weight = block.sum(axis=1, keepdims=True)
     if not (weight > 0).all():
-        raise ValueError(
-            "W must give everybody present a positive weight on itself or on somebody else present"
-        )
+        raise ValueError("W must give everybody present a positive weight on somebody present")
     return block / weight, weight
-
-
-def reference(
-    x, gradient, links, lr, rounds, beta=None, alpha=0.5, period=5, rng=None
-) -> Iterator[tuple]:
-    """Algorithm 3 on a dense matrix: yields x^(t+1/2), x^(t+1) and W of each round; beta=None is
-    plain Gossip-SGD.
-
-    Row i of x is participant i, gradient(i, x_i) its gradient there, links an adjacency.
-    """
-    check_links(links, "links")
-    check_numbers(x, "x", ndim=2)
-    if len(x) != len(links):
-        raise ValueError(
-            f"x must have a row for each of the {len(links)} participants, got {len(x)}"
-        )
-    check_number(lr, "lr", above=0)
-    check_whole(rounds, "rounds", 1, 10**6)
-    x, W, links = np.asarray(x, dtype=float), mixing_matrix(links), np.asarray(links, dtype=bool)
-    for t in range(rounds):
-        g = np.stack([gradient(i, row) for i, row in enumerate(x)])
-        if beta is not None and t % period == 0:
-            unit = g / np.linalg.norm(g, axis=1, keepdims=True)
-            W = reweigh(W, (1 + unit @ unit.T) / 2, links, beta, alpha)
-        half = x - lr * g
-        shares = links.T if beta is None else sharing.draw_shares(W, t, None, rng)
-        x = masked_mixing(W, shares) @ half
-        yield half, x, W

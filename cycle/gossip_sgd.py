@@ -45,39 +45,24 @@ def _rounds(state: State, options: Options, rules: Rules, links, dynamic: bool) 
     if state.mixing is None:
         state.mixing = mixing_matrix(links)
     while state.epoch < options.epochs:
-        t = state.epoch - options.local_epochs
-        scored, present = dynamic and t % options.period == 0, draw_present(state, options)
-        losses, shares, refused = _round(
-            state, options, rules, links, dynamic, scored, t, present, unmixed
-        )
+        done = _round(state, options, rules, links, dynamic, unmixed)
         state.epoch += 1
-        after = [party.model for party in state.participants]
-        before = [unmixed[p.index] if p.index in present else p.model for p in state.participants]
-        yield Round(
-            t,
-            state.participants,
-            losses,
-            state.ledger,
-            state.mixing.copy(),
-            shares,
-            scored,
-            models={"after": after, "before": before},
-            refused=refused,
-        )
+        yield done
 
 
-def _round(state, options, rules, links, dynamic, scoring, t, present, unmixed):
+def _round(state: State, options: Options, rules: Rules, links, dynamic: bool, unmixed) -> Round:
     """One epoch for those present, in parts of `local_steps` batches, a mixing after each."""
+    t, present = state.epoch - options.local_epochs, draw_present(state, options)
     group = [party for party in state.participants if party.index in present]
     neighbours = links[np.ix_(present, present)]
     W, weight = submixing(state.mixing, present)
-    combine = rules.combine or average
-    rng = state.rng(SHARE, state.epoch)
-    losses = {party.index: 0 for party in group}
+    rng, combine = state.rng(SHARE, state.epoch), rules.combine or average
+    losses = {p.index: torch.zeros(2, device=state.device) for p in state.participants}
     shares, refused = np.zeros((state.n, state.n), dtype=int), {}
+    scored = dynamic and t % options.period == 0
     parts = max(_parts(state.sizes[i], options) for i in present)
     for part in range(parts):
-        last, scoring = {p.index: _row(p, options) for p in group}, scoring and part == 0
+        last, scoring = {p.index: _row(p, options) for p in group}, scored and part == 0
         if scoring and options.alignment == "gradients":
             directions = {p.index: gradients(p, state.epoch, options, {})[0] for p in group}
         for p in group:
@@ -87,8 +72,7 @@ def _round(state, options, rules, links, dynamic, scoring, t, present, unmixed):
             if options.alignment == "updates":  # buffers, which come last, have no direction
                 numbers = {p.index: sum(x.numel() for x in p.model.parameters()) for p in group}
                 directions = {i: (models[i] - last[i])[: numbers[i]] for i in models}
-            heard, _, wrong = _send(state, t, present, neighbours.T, directions)
-            refused |= wrong
+            heard, _ = _send(state, t, present, neighbours.T, directions, refused)
             s = alignments(directions, heard, present)
             W = reweigh(W, s, neighbours, options.beta, options.alpha, options.self_loops)
         links_now = link_probabilities(W, options.link_rule)
@@ -96,31 +80,33 @@ def _round(state, options, rules, links, dynamic, scoring, t, present, unmixed):
         if part == parts - 1:
             for p in group:
                 unmixed[p.index].load_state_dict(p.model.state_dict())
-        heard, sent, wrong = _send(state, t, present, sent, models)
-        refused |= wrong
-        for n, row in zip(present, masked_mixing(W, sent), strict=True):
-            if n in models:
-                near = present[row > 0].tolist()
-                received = [models[n] if k == n else heard[k, n] for k in near]
-                mixed = combine(last[n], received, row[row > 0], near.index(n))
-                tensors = mixed_tensors(state.everyone[n].model, options.mix_buffers)
-                assign(tensors, split(mixed, tensors))
+        heard, sent = _send(state, t, present, sent, models, refused)
+        for p, row in zip(
+            group, masked_mixing(W, sent)[np.isin(present, list(models))], strict=True
+        ):
+            near = present[row > 0].tolist()
+            received = [models[k] if k == p.index else heard[k, p.index] for k in near]
+            mixed = combine(last[p.index], received, row[row > 0], near.index(p.index))
+            tensors = mixed_tensors(p.model, options.mix_buffers)
+            assign(tensors, split(mixed, tensors))
         shares[np.ix_(present, present)] += sent
     state.mixing[np.ix_(present, present)] = W * weight  # the absent keep their rows
-    nothing = torch.zeros(2, device=state.device)
-    losses = torch.stack([losses.get(p.index, nothing) for p in state.participants])
-    return losses, shares, refused
+    everybody, losses = state.participants, torch.stack(list(losses.values()))
+    before = [unmixed[p.index] if p.index in present else p.model for p in everybody]
+    done = Round(t, everybody, losses, state.ledger, state.mixing.copy(), shares, scored)
+    done.models, done.refused = {"after": [p.model for p in everybody], "before": before}, refused
+    return done
 
 
 def _row(party: Party, options: Options) -> torch.Tensor:
     return vector(mixed_tensors(party.model, options.mix_buffers))
 
 
-def _send(state: State, t: int, present, sent: np.ndarray, rows: dict[int, torch.Tensor]):
+def _send(state: State, t: int, present, sent: np.ndarray, rows: dict, refused: dict):
     """Send rows[sender] wherever `sent` says, among those present, and enter it in the ledger.
 
-    Returns what can be used of what arrived, by (sender, receiver), `sent` as it is known here, and
-    what was wrong with the rest.
+    Returns what can be used of what arrived, by (sender, receiver), and `sent` as it is known here;
+    what was wrong with the rest is entered in `refused`.
     """
     shares = np.zeros((state.n, state.n), dtype=bool)
     shares[np.ix_(present, present)] = sent
@@ -129,10 +115,11 @@ def _send(state: State, t: int, present, sent: np.ndarray, rows: dict[int, torch
     state.ledger.record(t, own, BYTES_PER_NUMBER * length)
     messages = {(i, j): rows[i] for i, j in np.argwhere(own).tolist()}
     arrived = state.ranks.exchange(messages, lambda i, j: ((length,), torch.float32), state.device)
-    heard, refused = usable(arrived, length)
+    heard, wrong = usable(arrived, length)
+    refused.update(wrong)
     for pair in arrived:
         own[pair] = pair in heard
-    return heard, own[np.ix_(present, present)], refused
+    return heard, own[np.ix_(present, present)]
 
 
 def draw_present(state: State, options: Options) -> np.ndarray:
@@ -154,11 +141,11 @@ def local_steps(party: Party, epoch: int, options: Options, part: int) -> torch.
     """
     if not options.local_steps:
         return learn(party, epoch, options)
-    if part >= _parts(party.size, options):
+    parts = shuffled(party, TRAIN, epoch).split(options.local_steps * options.batch_size)
+    if part >= len(parts):
         return torch.zeros(2, device=party.device)
-    rows = shuffled(party, TRAIN, epoch).split(options.local_steps * options.batch_size)[part]
-    own = (rows, stream_seed(party.seed, PART, part))
-    return learn(party, epoch, options, part=own) * (len(rows) / party.size)
+    own = (parts[part], stream_seed(party.seed, PART, part))
+    return learn(party, epoch, options, part=own) * (len(parts[part]) / party.size)
 
 
 def alignments(directions: dict[int, torch.Tensor], heard: dict, present) -> np.ndarray:

@@ -59,13 +59,10 @@ def balanced_accuracy(labels, predicted) -> float:
     check_labels(labels, "labels", NAMES_TOO)
     check_labels(predicted, "predicted", NAMES_TOO)
     labels, predicted = np.asarray(labels), np.asarray(predicted)
-    if labels.shape != predicted.shape or (labels.dtype.kind in "US") != (
-        predicted.dtype.kind in "US"
-    ):
-        raise ValueError(
-            "predicted must hold one class of the same kind for each label, got "
-            f"{predicted.dtype} {predicted.shape} for {labels.dtype} {labels.shape}"
-        )
+    named = [classes.dtype.kind in "US" for classes in (labels, predicted)]
+    if labels.shape != predicted.shape or named[0] != named[1]:
+        got = f"{predicted.dtype} {predicted.shape} for {labels.dtype} {labels.shape}"
+        raise ValueError(f"predicted must hold one class of the same kind a label, got {got}")
     right = labels == predicted
     return float(100 * np.mean([right[labels == label].mean() for label in np.unique(labels)]))
 

@@ -1,5 +1,7 @@
 """How the training set is split among participants, and how a free rider's labels are flipped."""
 
+from functools import partial
+
 import numpy as np
 
 from cycle.checks import NAMES_TOO, check_flag, check_labels, check_number, check_whole, short
@@ -34,22 +36,10 @@ def _deal(labels, fractions, rng):
     return [np.sort(np.concatenate(part)) for part in parts]
 
 
-def _refuse_empty(parts, what):
-    if any(part.size == 0 for part in parts):
-        raise ValueError(
-            f"{what} leaves a participant without samples; use fewer participants or another split"
-        )
-    return parts
-
-
 def homogeneous(labels, n: int, seed: int) -> list[np.ndarray]:
     """Everyone gets the same number of samples of every class."""
     check_split(labels, n, seed)
-    labels = np.asarray(labels)
-    fractions = np.full((np.unique(labels).size, n), 1 / n)
-    return _refuse_empty(
-        _deal(labels, fractions, np.random.default_rng(seed)), "a homogeneous split"
-    )
+    return _dealt(labels, [1 / n] * n, seed, "a homogeneous split")
 
 
 def imbalanced(labels, n: int, kappa: float, m: int, seed: int) -> list[np.ndarray]:
@@ -57,46 +47,43 @@ def imbalanced(labels, n: int, kappa: float, m: int, seed: int) -> list[np.ndarr
     check_split(labels, n, seed)
     check_whole(m, "m", 1, n - 1)
     check_number(kappa, "kappa", above=0, below=1 / m)  # the others need data
-    labels = np.asarray(labels)
-    share = np.array([kappa] * m + [(1 - kappa * m) / (n - m)] * (n - m))
-    fractions = np.tile(share, (np.unique(labels).size, 1))
-    return _refuse_empty(
-        _deal(labels, fractions, np.random.default_rng(seed)),
-        f"imbalanced with kappa={kappa}, m={m}",
-    )
+    shares = [kappa] * m + [(1 - kappa * m) / (n - m)] * (n - m)
+    return _dealt(labels, shares, seed, f"imbalanced with kappa={kappa}, m={m}")
 
 
-def _dirichlet_until_filled(labels, n, draw_fractions, delta, seed):
-    check_split(labels, n, seed)
-    check_number(delta, "delta", above=0)
+def _dealt(labels, shares, seed, what):
+    """Of every class the same shares."""
     labels = np.asarray(labels)
-    rng = np.random.default_rng(seed)
-    for _ in range(DIRICHLET_ATTEMPTS):
-        parts = _deal(labels, draw_fractions(rng, np.unique(labels).size), rng)
-        if all(part.size for part in parts):
-            return parts
-    raise ValueError(
-        f"delta={delta} left a participant empty in {DIRICHLET_ATTEMPTS} draws; use a larger delta "
-        "or a smaller n"
-    )
+    fractions = np.tile(shares, (np.unique(labels).size, 1))
+    parts = _deal(labels, fractions, np.random.default_rng(seed))
+    if not all(part.size for part in parts):
+        cure = "use fewer participants or another split"
+        raise ValueError(f"{what} leaves a participant without samples; {cure}")
+    return parts
 
 
 def dirichlet(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
     """Per class, p ~ Dirichlet_n(delta): both sizes and class mixtures differ."""
-    return _dirichlet_until_filled(
-        labels, n, lambda rng, classes: rng.dirichlet(np.full(n, delta), size=classes), delta, seed
-    )
+    return _drawn(labels, n, delta, seed, lambda p, classes: p(size=classes))
 
 
 def quantity_skew(labels, n: int, delta: float, seed: int) -> list[np.ndarray]:
     """One p ~ Dirichlet_n(delta) for all classes: the paper's words (L363); its tables differ."""
-    return _dirichlet_until_filled(
-        labels,
-        n,
-        lambda rng, classes: np.tile(rng.dirichlet(np.full(n, delta)), (classes, 1)),
-        delta,
-        seed,
-    )
+    return _drawn(labels, n, delta, seed, lambda p, classes: np.tile(p(), (classes, 1)))
+
+
+def _drawn(labels, n, delta, seed, fractions):
+    """Until nobody is empty."""
+    check_split(labels, n, seed)
+    check_number(delta, "delta", above=0)
+    labels, rng = np.asarray(labels), np.random.default_rng(seed)
+    p = partial(rng.dirichlet, np.full(n, delta))
+    for _ in range(DIRICHLET_ATTEMPTS):
+        parts = _deal(labels, fractions(p, np.unique(labels).size), rng)
+        if all(part.size for part in parts):
+            return parts
+    tried, cure = f"in {DIRICHLET_ATTEMPTS} draws", "use a larger delta or a smaller n"
+    raise ValueError(f"delta={delta} left a participant empty {tried}; {cure}")
 
 
 SPLITS = {  # by the first word of a split's name; its numbers follow, as in imbalanced-0.6-1
@@ -139,14 +126,11 @@ def flip_labels(
     check_whole(seed, "seed", 0)
     check_flag(symmetric, "symmetric")
     labels = np.asarray(labels)
-    if not (0 <= labels.min() and labels.max() < num_classes):
-        raise ValueError(
-            f"labels must be from 0 to num_classes - 1 = {num_classes - 1}, got {short(labels)}"
-        )
-    if num_classes - 1 > np.iinfo(labels.dtype).max:
-        raise ValueError(
-            f"num_classes must fit the type of labels, {labels.dtype}, got {num_classes}"
-        )
+    last, kind = num_classes - 1, labels.dtype
+    if not (0 <= labels.min() and labels.max() <= last):
+        raise ValueError(f"labels must be from 0 to num_classes - 1 = {last}, got {short(labels)}")
+    if last > np.iinfo(kind).max:
+        raise ValueError(f"num_classes must fit the type of labels, {kind}, got {num_classes}")
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(labels.size)[: round(rate * labels.size)]
     shift = rng.integers(1, num_classes, chosen.size) if symmetric else 1

@@ -11,23 +11,16 @@ def cosine(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> torch.Tensor:
 
     -1 where either is not finite: what comes from a model that diverged is worth nothing.
     """
-    check_gradients(grad_local, grad_peer)
-    a, b = grad_local.flatten().double(), grad_peer.flatten().double()
-    norm = a.norm() * b.norm()
-    found = torch.where(
-        norm > 0, (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny), 0.0
-    ).clamp(-1.0, 1.0)
-    return torch.where(norm.isfinite(), found, -1.0)
-
-
-def check_gradients(grad_local, grad_peer) -> None:
-    """Two tensors of one shape; their values may be anything."""
     for name, gradient in (("grad_local", grad_local), ("grad_peer", grad_peer)):
         if not torch.is_tensor(gradient) or gradient.is_complex() or not gradient.numel():
             raise ValueError(f"{name} must be a tensor of real numbers, got {short(gradient)}")
     if grad_local.shape != grad_peer.shape:
         shapes = f"{tuple(grad_local.shape)} and {tuple(grad_peer.shape)}"
         raise ValueError(f"grad_local and grad_peer must have equal shapes, got {shapes}")
+    a, b = grad_local.flatten().double(), grad_peer.flatten().double()
+    norm = a.norm() * b.norm()
+    found = (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny)
+    return torch.where(norm.isfinite(), found.clamp(-1.0, 1.0), -1.0)
 
 
 def misalignment(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> float:
@@ -54,9 +47,7 @@ def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
     check_number(tau_opt, "tau_opt")
     check_number(tau_max, "tau_max")
     if not tau_opt < tau_max:
-        raise ValueError(
-            f"tau_opt must be less than tau_max, got tau_opt={tau_opt}, tau_max={tau_max}"
-        )
+        raise ValueError(f"tau_opt must be less than tau_max, got {tau_opt=}, {tau_max=}")
     scaled = ((s if torch.is_tensor(s) else np.asarray(s)) - tau_max) / (tau_opt - tau_max)
     return scaled.clamp(0, 1) if torch.is_tensor(scaled) else np.clip(scaled, 0, 1)
 

@@ -40,11 +40,8 @@ class Ledger:
     entries: list[tuple[int, int, int, int]] = field(default_factory=list)
     possible: int = 0  # had everybody always sent to everybody (gossip: whatever the graph)
 
-    def record(
-        self, round_index: int, shares: np.ndarray, size, possible: int | None = None
-    ) -> None:
-        """Enter one round: shares[sender, receiver], `size` bytes for a message (by receiver, or
-        [sender, receiver]).
+    def record(self, round_index: int, shares, size, possible: int | None = None) -> None:
+        """Enter one round: `size` bytes a message (or by receiver, or [sender, receiver]).
 
         `possible` messages could have been sent, by default one from everybody to everybody else.
         """
@@ -52,18 +49,14 @@ class Ledger:
         check_links(shares, "shares", like=np.eye(self.participants))
         check_numbers(size, "size", least=0, most=2**53)
         if np.shape(size) not in ((), (self.participants,), np.shape(shares)):
-            raise ValueError(
-                f"size must be one number, one a receiver or a square, got shape {np.shape(size)}"
-            )
+            what = "one number, one a receiver or a square"
+            raise ValueError(f"size must be {what}, got shape {np.shape(size)}")
         if possible is not None:
             check_whole(possible, "possible", 0)
-        sizes = np.broadcast_to(size, np.shape(shares))
-        for sender, receiver in np.argwhere(shares):
-            message = int(sizes[sender, receiver])
-            self.entries.append((round_index, int(sender), int(receiver), message))
-        self.possible += (
-            self.participants * (self.participants - 1) if possible is None else possible
-        )
+        sizes, everybody = np.broadcast_to(size, np.shape(shares)), self.participants
+        for pair in np.argwhere(shares).tolist():
+            self.entries.append((round_index, *pair, int(sizes[*pair])))
+        self.possible += everybody * (everybody - 1) if possible is None else possible
 
     def matrix(self, bytes: bool = False) -> np.ndarray:
         """Messages (or bytes) by [sender, receiver], summed over the rounds."""

@@ -21,6 +21,7 @@ from cycle.checks import check_numbers, check_whole
 NODES = ((8, 1.8), (16, 7), (32, 18), (64, 40), (128, 85), (256, 170), (512, np.inf))
 # Standard deviations of x to integrate: beyond is 1e-38, nothing beside Phi(-10) at gamma = 0.05.
 WINDOW = 13
+_nodes_and_weights = cache(np.polynomial.legendre.leggauss)
 SMALLEST = 1e-100  # of what must be positive: its square is still positive
 
 
@@ -67,26 +68,23 @@ def usefulness_cycle(gamma, gamma_g, gamma_peer=None):
 
 def usefulness(rule, gamma, gamma_g, gamma_peer=None):
     """P(w^2 <= X^2) under any rule: the chance of a gain or a tie."""
-    check_rule(rule)
-    setting = _setting(gamma, gamma_g, gamma_peer)
-    return _silent(rule, *setting) + _expectation(_chance_of_gain, rule, *setting)
+    setting = _setting(gamma, gamma_g, gamma_peer, rule)
+    return _silent(rule, *setting) + _expectation(_chance(-1), rule, *setting)
 
 
 def outcomes(rule, gamma, gamma_g, gamma_peer=None):
     """Probabilities that client 1 ends up better, in a tie with, or worse than alone, as a dict."""
-    check_rule(rule)
-    setting = _setting(gamma, gamma_g, gamma_peer)
+    setting = _setting(gamma, gamma_g, gamma_peer, rule)
     return {
-        "better": _expectation(_chance_of_gain, rule, *setting),
+        "better": _expectation(_chance(-1), rule, *setting),
         "tie": _silent(rule, *setting),
-        "worse": _expectation(_chance_of_harm, rule, *setting),
+        "worse": _expectation(_chance(1), rule, *setting),
     }
 
 
 def mse(rule, gamma, gamma_g, gamma_peer=None):
     """E w^2 = gamma^2 + E[r x (r x + 2 E(X | x))]."""
-    check_rule(rule)
-    setting = _setting(gamma, gamma_g, gamma_peer)
+    setting = _setting(gamma, gamma_g, gamma_peer, rule)
     return setting[0] ** 2 + _expectation(_change_of_square, rule, *setting)
 
 
@@ -133,13 +131,10 @@ def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
     }
 
 
-def check_rule(rule) -> None:
+def _setting(gamma, gamma_g, gamma_peer, rule=CYCLE):
+    """The three as float arrays of one shape."""
     if not isinstance(rule, Rule):
         raise ValueError(f"rule must be a theory.Rule, got {type(rule).__name__}")
-
-
-def _setting(gamma, gamma_g, gamma_peer):
-    """The three as float arrays of one shape."""
     gamma_peer = gamma if gamma_peer is None else gamma_peer
     check_numbers(gamma, "gamma", least=SMALLEST)
     check_numbers(gamma_g, "gamma_g", least=0)
@@ -148,10 +143,8 @@ def _setting(gamma, gamma_g, gamma_peer):
     try:
         return np.broadcast_arrays(*arrays)
     except ValueError:
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise ValueError(
-            f"gamma, gamma_g, gamma_peer must broadcast, got shapes {shapes}"
-        ) from None
+        got = ", ".join(str(array.shape) for array in arrays)
+        raise ValueError(f"gamma, gamma_g, gamma_peer must broadcast, got shapes {got}") from None
 
 
 def _conditional(gamma, gamma_peer):
@@ -163,13 +156,9 @@ def _conditional(gamma, gamma_peer):
 # What is averaged over x where r > 0: X given x is N(mean, tau^2).
 
 
-def _chance_of_gain(x, r, mean, tau):
-    """P(X + r x / 2 has not the sign of x, given x)."""
-    return ndtr(-np.sign(x) * (mean + r * x / 2) / tau)
-
-
-def _chance_of_harm(x, r, mean, tau):
-    return ndtr(np.sign(x) * (mean + r * x / 2) / tau)
+def _chance(side):
+    """P(X + r x / 2 has the sign of side x, given x): 1 for harm, -1 for a gain."""
+    return lambda x, r, mean, tau: ndtr(side * np.sign(x) * (mean + r * x / 2) / tau)
 
 
 def _change_of_square(x, r, mean, tau):
@@ -192,7 +181,7 @@ def _expectation(integrand, rule, gamma, gamma_g, gamma_peer):
 
     def panel(nodes, low, high, gamma, gamma_g, beta, tau, sigma):
         middle, half, total = (low + high) / 2, (high - low) / 2, 0.0
-        for node, weight in zip(*_legendre(nodes), strict=True):
+        for node, weight in zip(*_nodes_and_weights(nodes), strict=True):
             x = middle + half * node
             r, mean = rule(x * x, gamma, gamma_g), -beta * (x - gamma_g)
             density = np.exp(-(((x - gamma_g) / sigma) ** 2) / 2)
@@ -219,8 +208,3 @@ def _by_width(panel, width, arrays):
             total[at] = panel(nodes, *(values[at] for values in arrays))
         narrower = wider
     return total
-
-
-@cache
-def _legendre(nodes):
-    return np.polynomial.legendre.leggauss(nodes)

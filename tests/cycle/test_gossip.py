@@ -1,6 +1,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+from dense_gossip import reference
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -159,7 +160,7 @@ def test_reference_minimises_the_mean_of_quadratics():
     centers = np.random.default_rng(0).normal(size=(6, 3))
     x = np.zeros((6, 3))
     links = gossip.adjacency("ring", 6)
-    for t, (half, x, W) in enumerate(gossip.reference(x, lambda i, own: own - centers[i], links, 0.1, 50)):  # noqa: B020
+    for t, (half, x, W) in enumerate(reference(x, lambda i, own: own - centers[i], links, 0.1, 50)):  # noqa: B020
         assert np.allclose(x, W @ half)
         assert np.allclose(x.mean(axis=0), (1 - 0.9 ** (t + 1)) * centers.mean(axis=0))
 
@@ -168,7 +169,7 @@ def test_reference_learns_whom_to_hear():
     """Two groups that pull in opposite directions end up with all their weight within the group."""
     centers = np.repeat([[1.0, 0.0], [-1.0, 0.0]], 3, axis=0)
     rng, links = np.random.default_rng(0), gossip.adjacency("complete", 6)
-    rounds = gossip.reference(np.zeros((6, 2)), lambda i, x: x - centers[i], links, 0.05, 30, beta=15.0, rng=rng)
+    rounds = reference(np.zeros((6, 2)), lambda i, x: x - centers[i], links, 0.05, 30, beta=15.0, rng=rng)
     *_, (_, x, W) = rounds
     assert W[:3, 3:].max() < 0.02 and W[3:, :3].max() < 0.02
     assert (x[:3, 0] > 0.5).all() and (x[3:, 0] < -0.5).all()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from dense_gossip import reference
 from test_device import Watch
 
 from cycle import defence, gossip, gossip_sgd
@@ -60,8 +61,8 @@ PLAIN = {"batch_size": 1000, "momentum": 0.0, "weight_decay": 0.0, "lr_every": 1
 def test_gossip_is_the_dense_reference_step_by_step(gossiping, topology):
     run, state = gossiping(n=6, topology=topology, **PLAIN)
     gradient, x = full_batch_gradients(gossiping(n=6, topology=topology, **PLAIN)[1].participants)
-    reference = gossip.reference(x, gradient, gossip.adjacency(topology, 6), run.options.lr, run.options.rounds)
-    for (_, models), (half, after, _) in zip(played(run, state), reference, strict=True):
+    dense = reference(x, gradient, gossip.adjacency(topology, 6), run.options.lr, run.options.rounds)
+    for (_, models), (half, after, _) in zip(played(run, state), dense, strict=True):
         assert np.allclose(models["before"], half, atol=2e-5)
         assert np.allclose(models["after"], after, atol=2e-5)
 
@@ -82,9 +83,9 @@ def test_cycle_gossip_is_the_dense_reference_step_by_step(gossiping, topology):
 
     links = gossip.adjacency(topology, run.n)
     settings = options.lr, options.rounds, options.beta, options.alpha, options.period
-    reference = gossip.reference(x, gradient, links, *settings, Streams())
+    dense = reference(x, gradient, links, *settings, Streams())
     sent = 0
-    for (done, models), (half, after, W) in zip(played(run, state), reference, strict=True):
+    for (done, models), (half, after, W) in zip(played(run, state), dense, strict=True):
         assert np.allclose(done.reputation, W, atol=1e-4)
         assert np.allclose(models["before"], half, atol=1e-4)
         assert np.allclose(models["after"], after, atol=1e-4)

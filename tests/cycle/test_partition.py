@@ -104,15 +104,15 @@ def test_a_draw_that_leaves_somebody_empty_is_drawn_again():
     """A hundred times at most, each with new fractions."""
     drawn = []
 
-    def fractions(rng, classes):
+    def fractions(draw, classes):
         drawn.append(classes)
         share = [0.5, 0.5] if len(drawn) == 7 else [1.0, 0.0]
         return np.tile(share, (classes, 1))
 
-    parts = partition._dirichlet_until_filled(FEW, 2, fractions, 1.0, 0)
+    parts = partition._drawn(FEW, 2, 1.0, 0, fractions)
     assert drawn == [3] * 7 and [part.size for part in parts] == [6, 6]
     with pytest.raises(ValueError, match="delta=1.0 left a participant empty in 100 draws; use a larger delta"):
-        partition._dirichlet_until_filled(FEW, 2, lambda rng, classes: np.tile([1.0, 0.0], (classes, 1)), 1.0, 0)
+        partition._drawn(FEW, 2, 1.0, 0, lambda draw, classes: np.tile([1.0, 0.0], (classes, 1)))
 
 
 def test_bounds_of_arguments():

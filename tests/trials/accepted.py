@@ -168,10 +168,6 @@ def ledger(round_index, shares, size, possible):
     return [book.matrix(), book.matrix(bytes=True), book.sent]
 
 
-def consensus(x, links, lr, rounds):
-    return list(gossip.reference(x, lambda i, x: x + i, links, lr, rounds))
-
-
 def on_digits(images):
     return datasets.Pixels(datasets.load("digits", "cpu"))(images)
 
@@ -225,7 +221,6 @@ CALLS = [
     call(gossip.reweigh, W=(EVEN, mixing((3, 3)))),
     call(gossip.link_probabilities, W=(EVEN, square(0, 1)), rule=("relative", choice("weight", "relative"))),
     call(gossip.submixing, W=(EVEN, heard_by_two), present=ROWS),
-    call(consensus, x=(np.ones((3, 2)), numbers(2, also=lambda array: len(array) == 3))),
     *map(call, (theory.usefulness_fedavg, theory.usefulness_cycle, theory.mse_cycle, theory.outcomes)),
     *map(call, (theory.lower_bound, theory.printed_lower_bound, theory.printed_upper_bound)),
     call(theory.simulate, **SCALARS),
