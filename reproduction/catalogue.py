@@ -1,5 +1,6 @@
 """Which runs an experiment needs, at which scale. A run is named by its settings."""
 
+import difflib
 import itertools
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -7,17 +8,25 @@ from dataclasses import fields, replace
 from cycle.methods import method_of
 from cycle.options import Options
 from reproduction import baselines  # noqa: F401 (registers its methods)
-from reproduction.experiments import read
+from reproduction.experiments import Experiment, read
 from reproduction.experiments.questions import QUESTIONS
-from reproduction.settings import PROFILES, UNCHANGED, Run
+from reproduction.settings import OF_A_RUN, PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}
-OF_A_VARIANT = ("flips", "silent", "forced_only", "control", "lies", "judged_on")  # settings beside the options
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix F)
 EXPERIMENTS = read("tables.toml") | read("questions.toml") | QUESTIONS
 FIVE_SPLITS = EXPERIMENTS["cifar10-cnn"].splits
 SERVER = ("fedavg", "cffl", "rffl", "cgsv")
 READINGS = EXPERIMENTS["gossip-readings"].variants
+
+
+def experiment_of(name: str) -> Experiment:
+    """By its name; who asks for another is told what is spelled like it."""
+    if name not in EXPERIMENTS:
+        near = " or ".join(difflib.get_close_matches(name, EXPERIMENTS, n=3))
+        hint = f"did you mean {near}?" if near else "`list` names them"
+        raise ValueError(f"experiment must be one of this book, got {name!r}: {hint}")
+    return EXPERIMENTS[name]
 
 
 def _chosen(asked, known, what):
@@ -35,11 +44,10 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
 
     The variant without a name is asked for as `unchanged`.
     """
-    if name not in EXPERIMENTS:
-        raise ValueError(f"experiment must be one of {', '.join(EXPERIMENTS)}, got {name!r}")
+    experiment = experiment_of(name)
     if profile not in PROFILES:
         raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
-    experiment, scale = EXPERIMENTS[name], PROFILES[profile]
+    scale = PROFILES[profile]
     model, width = experiment.models.get(profile) or scale.models.get(experiment.model, (experiment.model, None))
     dataset, images = scale.data.get(experiment.dataset, (experiment.dataset, None))
     augmented = dataset != "digits" and (model in ("resnet18", "efficientnet_b0") or dataset == "cifar100")
@@ -48,24 +56,22 @@ def runs_of(name: str, profile: str = "smoke", seeds=(0,), methods=None, splits=
     methods = _chosen(methods, experiment.methods, "methods")
     variants = _chosen(variants, tuple(named), "variants")
     for n, split, seed, method, chosen in itertools.product(experiment.n, splits, seeds, methods, variants):
-        changes = experiment.variants[named[chosen]]
+        variant = named[chosen]
+        changes = experiment.variants[variant]
         if method not in changes.get("methods", experiment.methods):
             continue
         changed = {key: value for key, value in changes.items() if key in OPTIONS}
         options = replace(scale.options, **{"augment": augmented} | scale.changes.get(model, {}) | changed)
         if not changes.get("local_start", method_of(method).local_start):
             options = replace(options, local_epochs=0, rounds=options.epochs)
-        own = {name: changes[name] for name in OF_A_VARIANT if name in changes}
-        run = Run(
-            profile=profile, dataset=dataset, model=model, width=width, method=method, split=split, n=n, seed=seed,
-            images=images, options=options, variant=named[chosen], alone_as=changes.get("alone", ""), **own,
-        )  # fmt: skip
-        if method == "standalone" and not run.flips and method not in changes.get("methods", ()):
-            if run.variant:
+        own = {key: changes[key] for key in OF_A_RUN if key in changes} | {"alone_as": changes.get("alone", "")}
+        run = Run(profile, dataset, model, method, split, n, seed, images, options, width, variant=variant, **own)
+        if method == "standalone":
+            changes_too = run.flips or method in changes.get("methods", ())
+            if variant and not changes_too:
                 continue
-            run = run.alone()
-        elif method == "standalone" and run.alone_as:
-            run = run.alone()  # without what its variant changes of the collaboration
+            if run.alone_as or not changes_too:
+                run = run.alone()  # without what its variant changes of the collaboration
         yield run
 
 

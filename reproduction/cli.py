@@ -2,7 +2,6 @@
 
 import argparse
 import ctypes
-import difflib
 import importlib
 import json
 import os
@@ -24,7 +23,7 @@ def list_experiments(arguments) -> None:
     from reproduction.provenance import results_folder
 
     name, results = arguments.name, results_folder()
-    print(overview.one(_experiment(name), results) if name else overview.everything(results))
+    print(overview.one(name, results) if name else overview.everything(results))
 
 
 def run(arguments) -> None:
@@ -37,7 +36,7 @@ def run(arguments) -> None:
     keep_freed_memory()
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
-    name, profile = _experiment(arguments.name), arguments.profile
+    name, profile = arguments.name, arguments.profile
     chosen = arguments.methods, arguments.splits, arguments.variants
     runs = list(catalogue.runs_of(name, profile, arguments.seed, *chosen))
     if arguments.privacy:
@@ -59,7 +58,7 @@ def table(arguments) -> None:
     """Ours beside the paper's, from what is recorded."""
     from reproduction import outcome
 
-    print(outcome.of_experiment(_experiment(arguments.name), arguments.profile))
+    print(outcome.of_experiment(arguments.name, arguments.profile))
 
 
 def data(arguments) -> None:
@@ -100,17 +99,6 @@ def clean(arguments) -> None:
         print(f"removed {what}")
     else:
         print("nothing was removed; `clean --yes` removes it")
-
-
-def _experiment(name: str) -> str:
-    """The name, if it is one; else what is spelled like it."""
-    from reproduction.catalogue import EXPERIMENTS
-
-    if name not in EXPERIMENTS:
-        near = " or ".join(difflib.get_close_matches(name, EXPERIMENTS, n=3))
-        hint = f"did you mean {near}?" if near else "`list` names them"
-        raise ValueError(f"NAME must be an experiment, got {name!r}: {hint}")
-    return name
 
 
 def keep_freed_memory() -> None:

@@ -21,8 +21,8 @@ from reproduction import progress as shown
 from reproduction.data import datasets
 from reproduction.fields import load
 from reproduction.provenance import command_of, provenance
-from reproduction.records import OF_A_RUN, RESULTS, WHOSE, accuracy_alone, checked
-from reproduction.settings import COLLABORATION, PROFILES, Run, judged, parties_of
+from reproduction.records import RESULTS, WHOSE, accuracy_alone, checked
+from reproduction.settings import COLLABORATION, OF_A_RUN, PROFILES, Run, judged, parties_of
 
 OF_THE_ROUNDS = ("method", "variant", "alone_as", "control", "lies", "silent", "forced_only")
 LAYOUT = 2  # of what is saved: one more whenever `State.save` or the log changes

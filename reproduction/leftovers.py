@@ -1,7 +1,7 @@
 """What runs leave behind and nothing needs: found by kind, for `clean` to show and remove."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from cycle import files
@@ -20,28 +20,28 @@ KINDS = {
 
 def find(folders: Iterable[Path]) -> list[tuple[str, Path]]:
     """Kind and path of each file (or half-fetched folder) that is no record, no kept model and no data set."""
-    found = [(kind, path) for folder in folders for kind, path in _below(folder)]
-    return [("in use" if kind != "partial" and _lately(path) else kind, path) for kind, path in found]
+    found = []
+    for folder in folders:
+        for path in sorted(folder.rglob("*")):
+            if kind := _kind(path, folder):
+                lately = kind != "partial" and time.time() - path.stat().st_mtime < LATELY
+                found.append(("in use" if lately else kind, path))
+    return found
 
 
-def _below(folder: Path) -> Iterator[tuple[str, Path]]:
+def _kind(path: Path, folder: Path) -> str:
+    """Nothing where it is not left over."""
     saved = folder / ".checkpoints"
-    for path in sorted(folder.rglob("*")):
-        if path.name.endswith(".partial"):
-            if files.is_abandoned(path):
-                yield "partial", path
-        elif saved in path.parents and path.is_file():
-            if path.name.endswith(".unused"):
-                yield "set aside", path
-            elif path.name.startswith("warmup-"):
-                yield "shared", path
-            else:  # RUN.json.RANK.pt, RUN.json.RANK.previous.pt
-                record = path.relative_to(saved).as_posix().partition(".json")[0] + ".json"
-                yield ("recorded" if (folder / record).exists() else "unfinished"), path
-
-
-def _lately(path: Path) -> bool:
-    return time.time() - path.stat().st_mtime < LATELY
+    if path.name.endswith(".partial"):
+        return "partial" if files.is_abandoned(path) else ""
+    if saved not in path.parents or not path.is_file():
+        return ""
+    if path.name.endswith(".unused"):
+        return "set aside"
+    if path.name.startswith("warmup-"):
+        return "shared"
+    run = path.relative_to(saved).as_posix().partition(".json")[0]  # of RUN.json.RANK.pt, RUN.json.RANK.previous.pt
+    return "recorded" if (folder / f"{run}.json").exists() else "unfinished"
 
 
 def removable(found: list[tuple[str, Path]]) -> list[Path]:
@@ -62,5 +62,5 @@ def report(found: list[tuple[str, Path]]) -> str:
 
 def megabytes(paths: list[Path]) -> str:
     """Of files, and of all that is in folders."""
-    parts = [part for path in paths for part in ([path] if path.is_file() else path.rglob("*"))]
+    parts = [part for path in paths for part in (path, *path.rglob("*"))]
     return f"{sum(part.stat().st_size for part in parts if part.is_file()) / 1e6:,.1f} MB"

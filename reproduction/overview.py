@@ -4,7 +4,7 @@ import json
 import textwrap
 from pathlib import Path
 
-from reproduction.catalogue import EXPERIMENTS, PAPER_HOURS_PER_RUN, runs_of
+from reproduction.catalogue import EXPERIMENTS, PAPER_HOURS_PER_RUN, experiment_of, runs_of
 from reproduction.records import recorded
 from reproduction.settings import PROFILES, RECORDED, UNCHANGED
 
@@ -45,7 +45,7 @@ def _count(name: str, profile: str, there: dict[str, int]) -> str:
 
 def one(name: str, results: Path) -> str:
     """All that can be asked of an experiment, what each profile makes of it, and what is recorded."""
-    experiment = EXPERIMENTS[name]
+    experiment = experiment_of(name)
     fields = {
         "data, model": f"{experiment.dataset}, {experiment.model}",
         "participants": ", ".join(map(str, experiment.n)),

@@ -11,7 +11,6 @@ from reproduction.provenance import results_folder
 from reproduction.settings import PROFILES, Run
 
 WHOSE = ("profile", "dataset", "model", "width", "method", "variant", "split", "n", "seed")  # fields that name a run
-OF_A_RUN = ("flips", "silent", "forced_only", "control", "lies", "judged_on")  # recorded beside the options
 RESULTS = results_folder()
 
 

@@ -23,6 +23,7 @@ COLLABORATION = """
 """.split()  # options that the local epochs do not depend on
 # Options that change training alone: where a variant has its own run alone, they hold there too.
 ALONE_TOO = "lr lr_every decay_from warmup clip_norm common_start own_temperature".split()
+OF_A_RUN = ("flips", "silent", "forced_only", "control", "lies", "judged_on")  # recorded beside the options
 LEARNED_FROM = (0, 1, 2)  # seeds whose images nothing is chosen on
 HELD_OUT = 10_000  # images at most
 UNCHANGED = "unchanged"  # what the variant without a name is called on the command line

@@ -37,7 +37,7 @@ def test_help_explains():
 def test_failing_ends_the_process_with_one_line():
     finished = run("run", "cifar10-cn")
     assert finished.returncode == 1 and finished.stdout == ""
-    assert finished.stderr.startswith("error: NAME must be") and finished.stderr.count("\n") == 1
+    assert finished.stderr.startswith("error: experiment must be") and finished.stderr.count("\n") == 1
 
 
 def seconds_and_modules(*arguments):
@@ -88,7 +88,11 @@ def test_a_reader_that_leaves_early_is_no_error():
 @pytest.mark.parametrize(
     "arguments, code, said",
     [
-        (["run", "cifar10-cn"], 1, "NAME must be an experiment, got 'cifar10-cn': did you mean cifar10-cnn or "),
+        (
+            ["run", "cifar10-cn"],
+            1,
+            "experiment must be one of this book, got 'cifar10-cn': did you mean cifar10-cnn or ",
+        ),
         (["table", "nothing at all"], 1, "`list` names them"),
         (["list", "taus"], 1, "did you mean tau"),
         (["run", "cifar10-cnn", "--splits", "halves"], 1, "splits must be among imbalanced-0.6-1, "),
