@@ -14,6 +14,14 @@ def test_no_two_runs_of_any_experiments_share_a_place(profile):
             assert meant.setdefault(run.path, run) == run, f"{name}: {run.path}"
 
 
+def test_a_variant_changes_nothing_that_is_not_there():
+    known = catalogue.OPTIONS | {*settings.OF_A_RUN, "methods", "alone", "local_start"}
+    for name, experiment in catalogue.EXPERIMENTS.items():
+        for variant, changes in experiment.variants.items():
+            assert changes.keys() <= known, f"{name}, {variant}"
+            assert set(changes.get("methods", ())) <= set(experiment.methods), f"{name}, {variant}"
+
+
 def test_gossip_trains_as_often_with_and_without_a_warm_up():
     for method in ("gossip", "cycle-gossip"):
         (run, *_) = catalogue.runs_of("gossip-readings", "paper", methods=[method])

@@ -1,7 +1,14 @@
+"""A table that fills while it runs; and the recipes of CONTRIBUTING.md for what recorded runs are made of, tried."""
+
+import numpy as np
 import pytest
 
-from cycle import store
-from reproduction import execute, recipes
+from cycle import methods, partition, store
+from cycle.rules import Rules
+from cycle.state import alone
+from reproduction import catalogue, controls, execute, recipes
+from reproduction.data import datasets
+from reproduction.experiments import read
 
 CHOSEN = {"methods": ("standalone", "cycle"), "splits": ("imbalanced-0.6-1",)}
 
@@ -63,3 +70,52 @@ def test_unknown_names_are_refused(tmp_path):
         recipes.fill("cifar10-cnn", "smoke", results=tmp_path, splits=("sideways",))
     with pytest.raises(ValueError, match="got sideways$"):  # one name without brackets is one name
         recipes.fill("cifar10-cnn", "smoke", results=tmp_path, methods="sideways")
+
+
+MINE = """
+[mine]
+title = "A question of mine"
+splits = ["mine-0.5"]
+methods = ["mine", "cycle"]
+model = "mlp"
+dataset = "mine"
+[mine.variants]
+unchanged = {}
+mine = { control = "mine", methods = ["cycle"], rounds = 2 }
+"""
+
+
+def trusting(run, parties, results):
+    return Rules(score=lambda own_gradient, peer_gradient: 1.0)
+
+
+def halves(labels, n, share, seed):
+    """Half of the samples (`share`) for the first, the others in equal parts."""
+    first = round(share * len(labels))
+    return [np.arange(first), *np.array_split(np.arange(first, len(labels)), n - 1)]
+
+
+def nobody(state, options, rules):
+    yield from alone(state, options, options.epochs)
+
+
+def test_a_control_a_method_a_split_and_a_data_set_are_a_function_and_a_name_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(controls, "mine", trusting, raising=False)
+    monkeypatch.setitem(methods.METHODS, "mine", methods.Method(nobody))
+    monkeypatch.setitem(partition.SPLITS, "mine", halves)
+    monkeypatch.setitem(datasets.DATASETS, "mine", datasets.DATASETS["digits"])
+    (tmp_path / "mine.toml").write_text(MINE)
+    monkeypatch.setitem(catalogue.EXPERIMENTS, "mine", read(tmp_path / "mine.toml")["mine"])
+    runs = {run.label: run for run in catalogue.runs_of("mine")}
+    assert list(runs) == ["mine", "cycle", "cycle mine"]
+    record = execute.execute(runs["cycle mine"], "mine", tmp_path, "cpu", progress=False)
+    assert record["options"]["control"] == "trusting" and record["rounds"] == 2
+    assert record["dataset"] == "mine" and record["sizes"][0] == pytest.approx(sum(record["sizes"]) / 2, abs=1)
+    assert np.array_equal(record["reputation"][0]["matrix"], 1 - np.eye(5))
+    assert execute.execute(runs["mine"], "mine", tmp_path, "cpu", progress=False)["messages"]["sent"] == 0
+
+
+def test_a_name_in_an_experiment_that_nothing_has_is_an_error(tmp_path):
+    (tmp_path / "mine.toml").write_text(MINE)
+    with pytest.raises(AttributeError, match="controls' has no attribute 'mine'"):
+        read(tmp_path / "mine.toml")
