@@ -128,7 +128,7 @@ def _course(record: dict) -> list[float]:
 
 def margin(run: Run, parties: list[Party], results: Path) -> Rules:
     """The defended form: answers count as far as they are right, in full from a margin of five on."""
-    return Rules(count=defence.by_margin(5.0))
+    return Rules(count=defence.by_margin(5.0, 0.0))
 
 
 @cache
