@@ -1,6 +1,7 @@
-"""How many lines of `cycle` its tests run, on several ranks too: needs `pip install coverage==7.17.3`."""
+"""How many lines of `cycle` its tests run, on several ranks too."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ def measure() -> dict:
 
         def coverage(verb: str, *arguments) -> int:
             command = [sys.executable, "-m", "coverage", verb, f"--rcfile={settings}", *map(str, arguments)]
-            return subprocess.run(command, cwd=ROOT).returncode
+            return subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)}).returncode
 
         failed = coverage("run", "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cycle")
         coverage("combine", "--quiet")
