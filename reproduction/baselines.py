@@ -31,6 +31,7 @@ THRESHOLD = 1 / 3  # CFFL, RFFL: whoever has less than a third of an equal share
 PATIENCE = 10  # RFFL: rounds before anybody is removed
 CLIP = 1e-3  # CFFL: largest element of an update
 UPLOAD = 0.1  # CFFL: fraction of each tensor that is uploaded
+LARGEST = 1.0  # number in an upload: what the methods do to an update before leaves it far below
 VALIDATION = 1000  # CFFL: training images of all participants on which the server judges an upload
 
 
@@ -137,7 +138,8 @@ def _fair_rounds(state: State, options: Options, step: Callable, serve: Callable
         uploads, refused = upload(state, {n: vector(sent) for n, (_, sent) in steps.items()})
         rows, uploading, up, down = {}, False, 0.0, np.zeros(state.n)
         if state.ranks.first:  # what was refused counts as nothing
-            arrived = [uploads.get(n, nothing) for n in range(state.n)]
+            refused |= {(n, state.n): "too large numbers" for n, row in uploads.items() if row.abs().max() > LARGEST}
+            arrived = [nothing if (n, state.n) in refused else uploads[n] for n in range(state.n)]
             given, uploading, up, down = serve([split(row, like) for row in arrived])
             rows = {n: vector(update) for n, update in enumerate(given)}
         rows = download(state, rows, len(nothing))

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cycle.play import play
+from cycle.ranks import Ranks
 from cycle.weights import vector
 from reproduction import baselines, catalogue
 
@@ -367,3 +368,17 @@ def test_the_presets_are_those_of_their_code(method, lr):
         for epoch in range(3):
             assert run.options.lr * run.options.decay(3 * t + epoch) == pytest.approx(lr * 0.977**t)
     assert (run.options.epochs_per_round, run.options.momentum, run.options.batch_size) == (3, 0, 128)
+
+
+@pytest.mark.parametrize("method", ["cffl", "rffl", "cgsv"])
+def test_an_upload_of_huge_numbers_is_refused_and_named(small_run, rounds_of, monkeypatch, method):
+    """Finite, so that it would be added up; the others go on with numbers."""
+    exchange = Ranks.exchange
+
+    def forged(self, messages, *rest):
+        return exchange(self, {pair: 1e30 * row if pair[0] == 4 else row for pair, row in messages.items()}, *rest)
+
+    monkeypatch.setattr(Ranks, "exchange", forged)
+    for done, weights in rounds_of(small_run(method)):
+        assert done.refused == {(4, 5): "too large numbers"}
+        assert all(row.isfinite().all() for row in weights)
