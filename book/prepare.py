@@ -13,7 +13,7 @@ from pathlib import Path
 BOOK = Path(__file__).resolve().parent
 # what the chapters import, and what pip calls it; tests/book/test_first_cell.py compares it with pyproject.toml
 SAME = ("torch", "numpy", "scipy", "networkx", "tqdm", "pydantic", "tenseal", "torchvision", "pandas", "matplotlib")
-PACKAGES = {name: name for name in (*SAME, "ipywidgets")}
+PACKAGES = {name: name for name in (*SAME, "ipywidgets", "jinja2")}
 PACKAGES |= {"sklearn": "scikit-learn", "PIL": "pillow", "yaml": "pyyaml", "IPython": "ipython"}
 
 

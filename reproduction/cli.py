@@ -13,7 +13,7 @@ from pathlib import Path
 from reproduction.bench import aims
 
 EXTRAS = {"tenseal": "fhe"} | dict.fromkeys(
-    ("torchvision", "pandas", "sklearn", "matplotlib", "PIL", "yaml", "IPython", "ipywidgets"), "reproduction"
+    ("torchvision", "pandas", "sklearn", "matplotlib", "PIL", "yaml", "IPython", "ipywidgets", "jinja2"), "reproduction"
 )  # what is imported: the extra of pyproject.toml that installs it
 
 

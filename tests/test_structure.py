@@ -54,8 +54,6 @@ TESTED_ELSEWHERE = {
             "listing",
             "marks",
             "origin",
-            "picture",
-            "prose",
             "rule",
             "still",
             "style",

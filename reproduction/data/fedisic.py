@@ -16,34 +16,25 @@ from cycle.checks import check_choice, short
 from reproduction.data import lesions
 from reproduction.data.fetch import DataError
 
-CLASSES = ("MEL", "NV", "BCC", "AK", "BKL", "DF", "VASC", "SCC")
 CENTERS = ("BCN", "ViDIR MoleMax", "ViDIR modern", "Rosendahl", "MSK", "Vienna dias")
 FOLDS = ("train", "test")
-COUNTS = Path(__file__).parent / "fed_isic2019_counts.csv"
-
+COUNTS = pd.read_csv(Path(__file__).with_name("fed_isic2019_counts.csv"), index_col=["fold", "center"])
+CLASSES = tuple(COUNTS)
+LICENCE = Path(__file__).with_name("fed_isic2019.txt").read_text(encoding="utf-8").rstrip()  # and how to get them
 VARIABLE = "CYCLE_FEDISIC"
 RAW, PREPROCESSED = "ISIC_2019_Training_Input", "ISIC_2019_Training_Input_preprocessed"
 SCRIPTS = Path("datasets", "fed_isic2019", "dataset_creation_scripts")  # of FLamby, where its split is
 SPLIT_NAMES = ("train_test_split", "train_test_split.csv", "fed_isic2019_split.csv")
 SHORTER_SIDE, CROP = 224, 200
-
 # Of FLamby's split, see `split_hash`. The file itself is not kept here: it repeats the ground truth of the images,
 # which is under their licence, and whoever has the preprocessed images has FLamby, which carries it.
 SPLIT_HASH = "3994b5642454f639062c8726e514cfaa59b854fbcdba2125d266e5f6c5e758ce"
-FLAMBY = "https://github.com/owkin/FLamby/tree/main/flamby/datasets/fed_isic2019"
-LICENCE = f"""The images are under CC-BY-NC 4.0 and come with no copy of this project. To get them (about 9 GB):
-  1. accept the licences at https://challenge.isic-archive.com/data/#2019 and, for HAM10000, at
-     https://dataverse.harvard.edu/dataset.xhtml?persistentId=doi:10.7910/DVN/DBW86T
-  2. run FLamby's download_isic.py --output-folder DIRECTORY and then its resize_images.py: {FLAMBY}
-  3. set {VARIABLE}=DIRECTORY (or to FLamby's dataset_location.yaml; an installed FLamby is found by itself)
-Without them, the data set fedisic-synthetic has the same counts with drawn pictures."""
 
 
 def counts(fold: str) -> pd.DataFrame:
     """How many images of each class (columns) each center (rows) has in a fold, `train` or `test`."""
     check_choice(fold, "fold", FOLDS)
-    frame = pd.read_csv(COUNTS)
-    return frame[frame["fold"] == fold].set_index("center")[list(CLASSES)]
+    return COUNTS.loc[fold]
 
 
 def synthetic() -> dict[str, np.ndarray]:
@@ -145,7 +136,7 @@ def _read_split(file: Path) -> pd.DataFrame:
     except (ValueError, KeyError) as error:  # not text, not a table, or without the columns
         raise _problem(f"{file} is not FLamby's split: {type(error).__name__}: {error}.") from error
     if found != SPLIT_HASH:
-        rows = f"{len(split)} rows instead of {sum(int(counts(fold).to_numpy().sum()) for fold in FOLDS)}"
+        rows = f"{len(split)} rows instead of {COUNTS.to_numpy().sum()}"
         raise _problem(f"{file} is not FLamby's split: {rows}, or images with another class, center or fold.")
     return split
 

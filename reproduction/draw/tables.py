@@ -12,7 +12,7 @@ from reproduction.fields import load
 from reproduction.judge.compare import spread_text
 from reproduction.judge.trials import trials
 from reproduction.records import RESULTS
-from reproduction.settings import COLLABORATION, PROFILES, RECORDED, Run
+from reproduction.settings import COLLABORATION, PROFILES, Run
 
 MEASURES = ("MVA", "MCG", "CGS")
 
@@ -137,16 +137,3 @@ def provenance_line(name: str, profile: str, results: Path = RESULTS) -> str:
         f"{' and '.join(hardware)}, {dates[0][:10]} to {dates[-1][:10]}, commit {short}; "
         f"python -m cycle run {name} --profile {profile} --seed {','.join(map(str, seeds))}"
     )
-
-
-def coverage(results: Path = RESULTS) -> pd.DataFrame:
-    """How many runs of each experiment are recorded at each scale, of how many seeds."""
-    rows = []
-    for name, experiment in EXPERIMENTS.items():
-        row = {"experiment": name, "what": experiment.title}
-        for profile in RECORDED:
-            seeds = [record["seed"] for _, record in records.read(name, profile, results=results)]
-            count, needed = len(set(seeds)), len(list(runs_of(name, profile)))
-            row[profile] = f"{len(seeds)} of {needed * count}, {count} seed(s)" if seeds else "not run"
-        rows.append(row)
-    return pd.DataFrame(rows)

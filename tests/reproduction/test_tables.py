@@ -3,7 +3,6 @@
 import pandas as pd
 import pytest
 
-from reproduction import catalogue
 from reproduction.draw import tables
 
 
@@ -34,14 +33,6 @@ def test_accuracies_stand_above_the_printed_ones(write, tmp_path):
         ["cycle", "paper"],
     ]
     assert frame["P1"].tolist()[:2] == ["51.00", "52.00 ± 1.41"]
-
-
-def test_coverage_counts_runs_and_seeds(write, tmp_path):
-    for seed in (0, 1):
-        write("refusal", "cycle", [1] * 5, seed=seed)
-    frame = tables.coverage(tmp_path).set_index("experiment")
-    assert frame.loc["refusal", "laptop"] == "2 of 24, 2 seed(s)" and frame.loc["beta", "laptop"] == "not run"
-    assert set(frame.index) == set(catalogue.EXPERIMENTS)
 
 
 def test_without_records_the_command_is_given(tmp_path):
