@@ -31,8 +31,6 @@ def upload(state: State, rows: Rows) -> tuple[Rows, dict[tuple[int, int], str]]:
     if not state.ranks.first:
         return {}, {}
     arrived, refused = usable(arrived, length)
-    if not arrived:
-        raise FloatingPointError(f"round {state.epoch}: no update is finite; lr may be too large")
     absent = {(k, n): "nothing that fits arrived" for k in range(n) if (k, n) not in arrived}
     return {k: row for (k, _), row in arrived.items()}, absent | refused
 

@@ -16,7 +16,7 @@ from cycle.party import accuracy
 from cycle.play import begin, device_of, play
 from cycle.ranks import Ranks
 from cycle.state import Round, State
-from reproduction import controls, kept, models, settings
+from reproduction import controls, forged, kept, models, settings
 from reproduction import progress as shown
 from reproduction.data import datasets
 from reproduction.fields import load
@@ -47,6 +47,7 @@ def execute(
     parties = parties_of(run, dataset)
     rules = controls.rules_of(run, parties, results)
     state = begin(parties, run.method, run.options, run.seed, device)
+    state.ranks = forged.posted(run, state)
 
     checkpoints = checkpoints_of(run, dataset, ranks, results)
     origin = provenance(command_of(run, experiment), device, ranks.size)
@@ -65,7 +66,7 @@ def execute(
         last = state.epoch == run.options.epochs
         tested = last or state.epoch % PROFILES[run.profile].test_every == 0
         for sender, receiver in done.refused:
-            pair = f"P{sender + 1} to P{receiver + 1}"
+            pair = f"P{sender + 1} to {'the server' if receiver == run.n else f'P{receiver + 1}'}"
             log["refused"][pair] = log["refused"].get(pair, 0) + 1
         measured = ranks.gather(_measured(done, dataset, tested)) if tested or done.scored else None
         if measured:

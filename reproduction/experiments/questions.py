@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator
 
-from reproduction import attacks, controls, search
+from reproduction import attacks, controls, forged, search
 from reproduction.experiments import Experiment
 
 BOUNDED = {"": {}, "bounded": {"bound": 15.0}}
@@ -14,16 +14,18 @@ LIES = [*attacks.ATTACKS, attacks.divided(7.5)]  # the last as loud as DEFENDED 
 # all digits, where the smoke profile takes 400: another width, so that its runs have paths of their own
 ON_DIGITS = {"model": "mlp", "dataset": "digits", "models": {"smoke": ("mlp", 33)}}
 BOTH = ("standalone", "cycle")
+AVERAGING = ("gossip", "cycle-gossip", "fedavg")
+BOUNDS = {"": {}, "clipped": {"control": forged.clipped}, "trimmed": {"control": forged.trimmed}}
 HELD_OUT = "held-out"
 
 
-def _hostile(liars: tuple[int, ...], rules: dict[str, dict], lies=attacks.ATTACKS) -> Iterator[tuple[str, dict]]:
+def _hostile(liars: tuple[int, ...], rules, lies=attacks.ATTACKS, methods=("cycle",)) -> Iterator[tuple[str, dict]]:
     """Every attack by these participants, under each of these rules."""
     for attack in [None, *lies]:
         lied = {"lies": dict.fromkeys(liars, attack)} if attack else {}
         name = f"{attack.__name__}x{len(liars)}" if attack else ""
         for rule, changes in rules.items():
-            yield "-".join(filter(None, (name, rule))), {"methods": ("cycle",)} | lied | changes
+            yield "-".join(filter(None, (name, rule))), {"methods": methods} | lied | changes
 
 
 def _mislabelled(rules: dict[str, dict]) -> Iterator[tuple[str, dict]]:
@@ -70,6 +72,13 @@ QUESTIONS = {
     ),
     "hostile-two": Experiment(
         "Two of five lie together: digits", ("homogeneous",), variants=dict(_hostile((3, 4), RULES, LIES)), **ON_DIGITS
+    ),
+    "hostile-models": Experiment(
+        "One of five sends hostile models, in five ways, under the paper's rule and two bounds: digits",
+        ("homogeneous", "imbalanced-0.6-1"),
+        methods=("standalone", *AVERAGING),
+        variants=dict(_hostile((4,), BOUNDS, forged.FORGERIES, AVERAGING)),
+        **ON_DIGITS,
     ),
     "hostile-cifar": Experiment(
         "One of five lies, or everybody has wrong labels, under the paper's rule and the defended one: CIFAR-10, CNN",
