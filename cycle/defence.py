@@ -14,8 +14,7 @@ import torch
 from cycle.checks import check_whole
 from cycle.weights import average
 
-SCALE = 2.0  # a margin from which on an answer counts in full
-SLACK = 2.0  # by how much it must be wrong to count nothing
+SCALE = 5.0  # a margin from which on an answer counts in full
 
 
 def margins(answers: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -25,20 +24,18 @@ def margins(answers: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     return answers.gather(2, true)[:, :, 0] - others.amax(dim=2)
 
 
-def by_margin(scale: float = SCALE, slack: float = SLACK):
-    """The margin rule: an answer counts clip((margin + slack) / (scale + slack), 0, 1).
+def by_margin(scale: float = SCALE):
+    """The margin rule: an answer counts as far as it is right, clip(margin / scale, 0, 1).
 
-    So the own loss and the distillation loss nearly agree on what is right, however many peers lie
-    (fully with a slack of 0: what counts then has its largest value at the true label); no majority
-    is needed. Beside it, bound what arrives: `Options.bound`, 1.5 times the temperature.
+    An answer that counts has its largest value at the true label, so the own loss and the
+    distillation loss agree on what is right, however many peers lie. No majority is needed. Beside
+    it, bound what arrives: `Options.bound`, 1.5 times the temperature.
     """
     if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
         raise ValueError(f"scale must be a positive number, got {scale!r}")
-    if not (isinstance(slack, int | float) and 0 <= slack < float("inf")):
-        raise ValueError(f"slack must be 0 or a positive number, got {slack!r}")
 
     def count(answers: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        return ((margins(answers, labels) + slack) / (scale + slack)).clamp(0, 1)
+        return (margins(answers, labels) / scale).clamp(0, 1)
 
     return count
 

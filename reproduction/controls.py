@@ -127,16 +127,19 @@ def _course(record: dict) -> list[float]:
 
 
 def margin(run: Run, parties: list[Party], results: Path) -> Rules:
-    """The defended form: answers count as far as they are right, in full from a margin of five on."""
-    return Rules(count=defence.by_margin(5.0, 0.0))
+    """The defended form: answers count as far as they are right."""
+    return Rules(count=defence.by_margin(5.0))
 
 
 @cache
 def margin_of(scale: float, slack: float = 0.0) -> Callable:
     """The same, in full from another margin on, and a little where an answer is wrong by less than `slack`."""
 
+    def count(answers, labels):
+        return ((defence.margins(answers, labels) + slack) / (scale + slack)).clamp(0, 1)
+
     def control(run: Run, parties: list[Party], results: Path) -> Rules:
-        return Rules(count=defence.by_margin(scale, slack))
+        return Rules(count=count)
 
     control.__name__ = f"margin{scale:g}" + (f"-slack{slack:g}" if slack else "")
     return control

@@ -20,19 +20,13 @@ LABELS = torch.tensor([0, 0])
 
 def test_margins_and_counts_by_hand():
     assert defence.margins(ANSWERS, LABELS).tolist() == [[3.0, -4.0], [0.0, 12.0]]
-    assert torch.allclose(defence.by_margin(4.0, 0.0)(ANSWERS, LABELS), torch.tensor([[0.75, 0.0], [0.0, 1.0]]))
-
-
-def test_with_slack_a_tie_counts_half_and_nothing_counts_from_as_wrong_as_the_slack():
-    assert torch.allclose(defence.by_margin()(ANSWERS, LABELS), torch.tensor([[1.0, 0.0], [0.5, 1.0]]))
-    near = torch.tensor([[[0.0, 1.0, -1.0], [0.0, 1.9, -1.9]]])
-    assert torch.allclose(defence.by_margin(2.0, 2.0)(near, LABELS), torch.tensor([[0.25, 0.025]]))
+    assert torch.allclose(defence.by_margin(4.0)(ANSWERS, LABELS), torch.tensor([[0.75, 0.0], [0.0, 1.0]]))
 
 
 def test_what_counts_has_its_largest_value_at_the_true_label():
     answers = torch.randn(4, 100, 5, generator=torch.Generator().manual_seed(0))
     labels = torch.arange(100) % 5
-    counts = defence.by_margin(5.0, 0.0)(answers, labels)
+    counts = defence.by_margin()(answers, labels)
     right = answers.argmax(dim=2) == labels
     assert ((counts > 0) == right).all() and 0 <= counts.min() and counts.max() <= 1
 
@@ -40,11 +34,9 @@ def test_what_counts_has_its_largest_value_at_the_true_label():
 def test_who_sends_no_numbers_does_not_count_and_silences_nobody():
     answers = ANSWERS.clone()
     answers[1, 1, 2] = torch.nan
-    heard = Heard(
-        [lambda inputs, rows, k=k: answers[k] for k in range(2)], torch.ones(2), None, defence.by_margin(4.0, 0.0)
-    )
+    heard = Heard([lambda inputs, rows, k=k: answers[k] for k in range(2)], torch.ones(2), None, defence.by_margin(4.0))
     loss = heard.loss(torch.zeros(2, 3), None, None, LABELS, 1.0)
-    only = Heard([lambda inputs, rows: answers[0]], torch.ones(1), None, defence.by_margin(4.0, 0.0))
+    only = Heard([lambda inputs, rows: answers[0]], torch.ones(1), None, defence.by_margin(4.0))
     assert loss == only.loss(torch.zeros(2, 3), None, None, LABELS, 1.0) > 0
     assert torch.cat(heard.counted, dim=1).tolist() == [[0.75, 0.0], [0.0, 0.0]]
 
@@ -121,9 +113,3 @@ def test_what_arrives_is_used_only_if_it_is_so_many_finite_numbers():
     kept, wrong = defence.usable(rows, 3)
     assert list(kept) == [(0, 1)] and defence.usable({}, 3) == ({}, {})
     assert wrong == {(2, 1): "numbers that are not finite", (3, 1): "too many numbers, or too few"}
-
-
-@pytest.mark.parametrize("slack", [-1.0, float("inf"), float("nan"), "5", None])
-def test_a_slack_that_cannot_be(slack):
-    with pytest.raises(ValueError, match="slack must be 0 or a positive number"):
-        defence.by_margin(2.0, slack)

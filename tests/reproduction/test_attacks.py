@@ -25,7 +25,7 @@ def test_what_is_sent():
 
 
 def test_who_knows_the_rule_counts_and_who_does_not_is_silenced():
-    count = defence.by_margin(2.0, 0.0)
+    count = defence.by_margin(2.0)
     for attack, counts in (
         (attacks.careful, 1.0),
         (attacks.runner_up, 1.0),

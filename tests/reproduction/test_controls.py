@@ -120,3 +120,10 @@ def test_timed_counts_the_mean_of_that_calibration(small_run, record_of, tmp_pat
     weigh = controls.timed(run, [], tmp_path).weigh
     for t, mean in ((0, 0.6), (2, 0.6), (3, 0.2), (5, 0.2)):
         assert weigh(np.ones(5), 2, t, None).tolist() == pytest.approx([mean, mean, 0, mean, mean])
+
+
+def test_with_slack_a_tie_counts_half_and_what_is_as_wrong_as_the_slack_nothing():
+    answers = torch.tensor([[[2.0, 0.0, -2.0], [0.0, 0.0, 0.0], [0.0, 1.0, -1.0], [-1.0, 1.0, 0.0]]])
+    control = controls.margin_of(2, 2)
+    counts = control(None, None, None).count(answers, torch.zeros(4, dtype=torch.long))
+    assert counts.tolist() == [[1.0, 0.5, 0.25, 0.0]] and control.__name__ == "margin2-slack2"
