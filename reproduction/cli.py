@@ -103,11 +103,10 @@ def clean(arguments) -> None:
 
 def keep_freed_memory() -> None:
     """Let glibc reuse large blocks: it gives them back at once, and each training step faults them in again."""
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     trim_threshold, mmap_threshold = -1, -3  # of mallopt(3)
-    if mallopt:
-        mallopt(mmap_threshold, 2**30)
-        mallopt(trim_threshold, 2**31 - 1)
+    if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallopt"):
+        ctypes.CDLL(None).mallopt(mmap_threshold, 2**30)
+        ctypes.CDLL(None).mallopt(trim_threshold, 2**31 - 1)
 
 
 def _written(pattern: str, wants: str, read: Callable) -> Callable:

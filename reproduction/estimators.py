@@ -72,10 +72,5 @@ def simulate_clients(rule, gamma, peers, runs, seed, gamma_peer=None):
         reputation = rule((x**2).sum(axis=1), gamma, np.linalg.norm(offset) / 2)
         moved += 2 / (len(peers) + 1) * reputation[:, None] * x
     before, after = (own**2).sum(axis=1), (moved**2).sum(axis=1)
-    return {
-        "useful": np.mean(after <= before),
-        "better": np.mean(after < before),
-        "tie": np.mean(after == before),
-        "worse": np.mean(after > before),
-        "mse": np.mean(after),
-    }
+    seen = {"useful": after <= before, "better": after < before, "tie": after == before, "worse": after > before}
+    return {name: np.mean(where) for name, where in (seen | {"mse": after}).items()}

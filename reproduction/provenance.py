@@ -32,10 +32,9 @@ def _git(*arguments) -> str:
         return ""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment["GIT_CEILING_DIRECTORIES"] = str(root.parent)  # git looks no further up than the project
+    how = {"capture_output": True, "text": True, "cwd": root, "env": environment, "check": True}
     try:
-        return subprocess.run(
-            ["git", *arguments], capture_output=True, text=True, cwd=root, env=environment, check=True
-        ).stdout.strip()
+        return subprocess.run(["git", *arguments], **how).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""
 

@@ -30,12 +30,11 @@ def drawn(count: int = DRAWN, seed: int = SEED) -> dict[str, dict]:
     columns = {"lambda_0": dealt(between(2, 200)), "temperature": dealt(between(2, 20))}
     columns |= {name: dealt(values) for name, values in CHOICES.items()}
     guards = dealt(GUARDS)
-    settings = {}
-    for number in range(count):
-        options = {name: column[number] for name, column in columns.items()}
-        options["lr_every"] = options["rounds"] // 3
-        settings[f"setting{number + 1:02d}"] = options | guards[number]
-    return settings
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return {
+        f"setting{number:02d}": options | {"lr_every": options["rounds"] // 3} | guard
+        for number, (options, guard) in enumerate(zip(rows, guards, strict=True), 1)
+    }
 
 
 def followed() -> dict[str, dict]:

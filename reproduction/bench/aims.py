@@ -1,6 +1,7 @@
 """What each benchmark's numbers mean, and whether they meet their aims: aims.toml, read and told."""
 
 import fnmatch
+import math
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +12,18 @@ class Aim:
     """A meaning in words; `most` or `least` where a number has an aim."""
 
     meaning: str
-    most: float | None = None
-    least: float | None = None
+    most: float = math.inf
+    least: float = -math.inf
 
     @property
     def text(self) -> str:
-        if self.most is not None:
+        if self.most < math.inf:
             return f"at most {self.most:,g}"
-        return "" if self.least is None else f"at least {self.least:,g}"
+        return f"at least {self.least:,g}" if self.least > -math.inf else ""
 
     def verdict(self, value: float) -> str:
-        if not self.text:
-            return ""
-        met = value <= self.most if self.most is not None else value >= self.least
-        return "met" if met else "MISSED"
+        met = "met" if self.least <= value <= self.most else "MISSED"
+        return met if self.text else ""
 
 
 BENCHMARKS = tomllib.loads(Path(__file__).with_name("aims.toml").read_text(encoding="utf-8"))

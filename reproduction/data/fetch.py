@@ -36,11 +36,6 @@ def data_directory() -> Path:
     return Path(os.environ.get("CYCLE_DATA") or "~/.cache/cycle").expanduser()
 
 
-def cached(name: str) -> bool:
-    """Whether the data set is on this machine (its content is verified when it is read)."""
-    return (data_directory() / f"{name}.npz").exists()
-
-
 def content_hash(arrays: dict[str, np.ndarray]) -> str:
     """SHA-256 over pixels and labels (as bytes) in a fixed order."""
     digest = hashlib.sha256()
