@@ -56,10 +56,10 @@ def _digits():
     return arrays, fetch.content_hash(arrays)
 
 
-def _fedisic(drawn: bool, location=None):
+def _fedisic(drawn: bool):
     from reproduction.data import fedisic  # it needs pandas, which listing experiments does not
 
-    arrays = fedisic.synthetic() if drawn else fedisic.real(location)
+    arrays = fedisic.synthetic() if drawn else fedisic.real()
     return arrays, fetch.content_hash(arrays)
 
 
@@ -79,17 +79,12 @@ DATASETS = {  # what reads the arrays and their hash, and their scale
 }
 
 
-def load(name: str = "digits", device=None, location=None) -> Dataset:
-    """The data set by name, verified, on the device (default: CUDA where there is one).
-
-    `location` is where the images of `fedisic` lie; by default the variable CYCLE_FEDISIC, else FLamby's own setting.
-    """
+def load(name: str = "digits", device=None) -> Dataset:
+    """The data set by name, verified, on the device (default: CUDA where there is one)."""
     check_choice(name, "dataset", DATASETS)
     device = device_of("auto" if device is None else device)
-    if location is not None and name != "fedisic":
-        raise ValueError(f"location is for the data set fedisic only, got {location!r} with {name}")
     read, scale = DATASETS[name]
-    arrays, digest = read() if location is None else read(location)
+    arrays, digest = read()
     tensors = {key: torch.from_numpy(np.ascontiguousarray(arrays[key])).to(device) for key in fetch.ARRAYS}
     tensors |= {key: tensors[key].long() for key in ("train_labels", "test_labels")}
     return Dataset(name=name, hash=digest, centers=arrays.get("centers"), **tensors, **vars(scale))

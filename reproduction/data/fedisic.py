@@ -12,7 +12,7 @@ import yaml
 from PIL import Image
 from tqdm.auto import tqdm
 
-from cycle.checks import check_choice, short
+from cycle.checks import check_choice
 from reproduction.data import lesions
 from reproduction.data.fetch import DataError
 
@@ -48,13 +48,13 @@ def synthetic() -> dict[str, np.ndarray]:
     return arrays | {"centers": made_by["train"]}
 
 
-def real(location=None) -> dict[str, np.ndarray]:
+def real() -> dict[str, np.ndarray]:
     """The real images, 200 x 200 from the middle, verified against FLamby's split; `centers` of the training images.
 
-    `location` is the directory of the images or FLamby's dataset_location.yaml; by default the variable CYCLE_FEDISIC,
-    else the configuration of an installed FLamby. DataError says what is missing and where the licence is.
+    The variable CYCLE_FEDISIC names their directory or FLamby's dataset_location.yaml, else an installed FLamby is
+    asked. DataError says what is missing and where the licence is.
     """
-    directory, split_file = _places(location)
+    directory, split_file = _places()
     split = _read_split(split_file)
     folder = directory / PREPROCESSED
     if not folder.is_dir():
@@ -91,16 +91,14 @@ def _problem(text: str) -> DataError:
     return DataError(f"Fed-ISIC2019: {text}\n{LICENCE}")
 
 
-def _places(location) -> tuple[Path, Path]:
+def _places() -> tuple[Path, Path]:
     """The directory of the images and the split file; an installed FLamby is asked without importing it."""
-    if not isinstance(location, str | os.PathLike | None):
-        raise _problem(f"location must be a directory or FLamby's dataset_location.yaml, got {short(location)}.")
     flamby = importlib.util.find_spec("flamby")
     scripts = [Path(where) / SCRIPTS for where in (flamby and flamby.submodule_search_locations) or ()]
     installed = [config for folder in scripts if (config := folder / "dataset_location.yaml").exists()]
-    asked = location or os.environ.get(VARIABLE) or next(iter(installed), None)
+    asked = os.environ.get(VARIABLE) or next(iter(installed), None)
     if asked is None:
-        raise _problem(f"no location is given, {VARIABLE} is not set, and no installed FLamby has downloaded it.")
+        raise _problem(f"{VARIABLE} is not set, and no installed FLamby has downloaded it.")
     directory, beside = Path(asked).expanduser(), []
     if directory.is_file():
         directory, beside = _configured(directory), [directory.parent]

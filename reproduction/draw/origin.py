@@ -1,6 +1,5 @@
 """Where numbers came from: one link under a figure or a table to the page that lists the runs."""
 
-import html
 import re
 from itertools import groupby
 from pathlib import Path
@@ -17,13 +16,11 @@ def anchor(path: str) -> str:
 
 def link(runs) -> str:
     """`from 12 runs`, as HTML, for paths of records below results/; where they lie in several folders, a link each."""
-    places = [(place, len(list(paths))) for place, paths in groupby(sorted(set(runs), key=anchor), key=anchor)]
-    if not places:
+    counts = {place: len(list(paths)) for place, paths in groupby(sorted(set(runs), key=anchor), key=anchor)}
+    if not counts:
         raise ValueError("runs must name at least one record, got none")
+    total = f"from {sum(counts.values())} run" + "s" * (sum(counts.values()) > 1)
+    texts = counts if len(counts) > 1 else dict.fromkeys(counts, total)
     up = "" if Path.cwd().name == "appendix" else "appendix/"
-    one = [f'<a href="{up}{LIST}#{html.escape(place)}">{count}</a>' for place, count in places]
-    total = sum(count for _, count in places)
-    what = "run" if total == 1 else "runs"
-    if len(places) == 1:
-        return one[0].replace(f">{total}<", f">from {total} {what}<")
-    return f"from {total} {what}: {' + '.join(one)}"
+    links = " + ".join(f'<a href="{up}{LIST}#{place}">{text}</a>' for place, text in texts.items())
+    return f"{total}: {links}" if len(counts) > 1 else links

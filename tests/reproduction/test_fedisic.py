@@ -67,10 +67,6 @@ def check(data):
             assert np.abs(picture.astype(int) - (20 * number, 255 - 20 * number, 45)).max() <= 8  # JPEG
 
 
-def test_real_images_by_argument(layout):
-    check(datasets.load("fedisic", location=layout))
-
-
 def test_real_images_by_variable(layout, monkeypatch):
     monkeypatch.setenv(fedisic.VARIABLE, str(layout))
     check(datasets.load("fedisic"))
@@ -80,16 +76,18 @@ def test_real_images_by_the_configuration_of_an_installed_flamby(flamby):
     check(datasets.load("fedisic"))
 
 
-def test_real_images_by_a_configuration_file(flamby):
-    check(datasets.load("fedisic", location=flamby))
+def test_real_images_by_a_configuration_file(flamby, monkeypatch):
+    monkeypatch.setenv(fedisic.VARIABLE, str(flamby))
+    check(datasets.load("fedisic"))
 
 
-def test_the_crop_is_the_middle(layout):
+def test_the_crop_is_the_middle(layout, monkeypatch):
+    monkeypatch.setenv(fedisic.VARIABLE, str(layout))
     file = layout / fedisic.PREPROCESSED / "ISIC_0000000.jpg"
     picture = np.zeros((260, 224, 3), np.uint8)
     picture[30:230, 12:212] = 200
     Image.fromarray(picture).save(file, quality=100, subsampling=0)
-    assert datasets.load("fedisic", location=layout).train_images[0].min() > 190
+    assert datasets.load("fedisic").train_images[0].min() > 190
 
 
 def spoil(layout, how):
@@ -138,10 +136,11 @@ def spoil(layout, how):
         ("no table", "not FLamby's split: KeyError"),
     ],
 )
-def test_a_bad_download_is_named_with_the_way_out(layout, how, says):
+def test_a_bad_download_is_named_with_the_way_out(layout, how, says, monkeypatch):
     spoil(layout, how)
+    monkeypatch.setenv(fedisic.VARIABLE, str(layout))
     with pytest.raises(fetch.DataError, match=says) as caught:
-        datasets.load("fedisic", location=layout)
+        datasets.load("fedisic")
     assert "challenge.isic-archive.com" in str(caught.value) and "CC-BY-NC" in str(caught.value)
     assert "fedisic-synthetic" in str(caught.value)
 
@@ -153,17 +152,17 @@ def test_an_unfinished_flamby_is_named(flamby, key, script):
         datasets.load("fedisic")
 
 
-def test_no_location_a_wrong_one_and_one_for_other_data(monkeypatch, tmp_path):
+def test_no_location_and_a_wrong_one(monkeypatch, tmp_path):
     monkeypatch.delenv(fedisic.VARIABLE, raising=False)
-    with pytest.raises(fetch.DataError, match="no location is given, CYCLE_FEDISIC is not set"):
+    with pytest.raises(fetch.DataError, match="CYCLE_FEDISIC is not set"):
         datasets.load("fedisic")
+    monkeypatch.setenv(fedisic.VARIABLE, str(tmp_path / "nowhere"))
     with pytest.raises(fetch.DataError, match="nowhere is not a directory"):
-        datasets.load("fedisic", location=tmp_path / "nowhere")
+        datasets.load("fedisic")
     (tmp_path / "config.yaml").write_text("a: b")
+    monkeypatch.setenv(fedisic.VARIABLE, str(tmp_path / "config.yaml"))
     with pytest.raises(fetch.DataError, match="is not FLamby's dataset_location.yaml"):
-        datasets.load("fedisic", location=tmp_path / "config.yaml")
-    with pytest.raises(ValueError, match="location is for the data set fedisic only"):
-        datasets.load("digits", location=tmp_path)
+        datasets.load("fedisic")
 
 
 def test_counts_are_the_published_sizes():
