@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -16,19 +15,27 @@ from cycle.state import State, frozen
 from cycle.streams import SCORE, TRAIN, stream
 
 
-class Channel(Protocol):
+class Channel:
     """What carries answers: peers answer as they were when the round was opened."""
+
+    def __init__(self, state: State):
+        self.state, self.heard = state, {}
 
     def open(
         self, t: int, epoch: int, shares: np.ndarray, scoring: bool
     ) -> dict[tuple[int, int], str]:
         """A round begins; says which (sender, receiver) did not come through, and why."""
+        raise NotImplementedError
 
     def hear(self, k: int, n: int, purpose: int) -> Callable:
         """Of k, for n, who is to score or to train: (inputs, rows) -> logits."""
+        logits = self.heard[k, n, purpose]
+        return lambda inputs, rows: logits[rows]
 
     def bytes(self, t: int) -> np.ndarray:
-        """Of one message, by [sender, receiver]."""
+        """Of one message, by [sender, receiver]: logits on all samples of the receiver."""
+        numbers = self.state.classes * np.array(self.state.sizes)
+        return np.broadcast_to(BYTES_PER_NUMBER * numbers, (self.state.n, self.state.n))
 
 
 def channel(state: State, options: Options) -> Channel:
@@ -56,23 +63,12 @@ def check_peers(state: State) -> None:
                 ) from error
 
 
-def in_clear(state: State) -> np.ndarray:
-    """Bytes of everybody's logits on all samples of a receiver."""
-    return np.broadcast_to(
-        BYTES_PER_NUMBER * state.classes * np.array(state.sizes), (state.n, state.n)
-    )
-
-
-def stored(logits: torch.Tensor):
-    """Answers looked up in one message that holds all of this round's."""
-    return lambda inputs, rows: logits[rows]
-
-
-class Here:
+class Here(Channel):
     """Everybody lives in this process: answers are computed batch by batch, as they are needed."""
 
     def __init__(self, state: State):
-        self.state, self.peers = state, frozen(state.participants)
+        super().__init__(state)
+        self.peers = frozen(state.participants)
 
     def open(self, t, epoch, shares, scoring):
         for peer, party in zip(self.peers, self.state.participants, strict=True):
@@ -82,46 +78,36 @@ class Here:
     def hear(self, k, n, purpose):
         return lambda inputs, rows: answer(self.peers[k], inputs)
 
-    def bytes(self, t):
-        return in_clear(self.state)
 
-
-class Encrypted:
+class Encrypted(Channel):
     """Keys and encrypted samples are published once; then one encrypted answer a pair and round."""
 
     def __init__(self, state: State, options: Options):
-        from cycle.fhe.channel import EncryptedChannel  # TenSEAL is needed here only
+        from cycle.fhe import EncryptedChannel, FHEError  # TenSEAL is needed here only
 
         if state.ranks.size > 1:
             raise ValueError("privacy must be 'plain' with several ranks")
-        self.state, self.temperature, self.sent = state, options.temperature, {}
-        self.peers = frozen(state.participants)
+        super().__init__(state)
+        self.temperature, self.refusal = options.temperature, FHEError
         inputs = [party.prepare(party.inputs.clone(), False) for party in state.participants]
-        self.carrier = EncryptedChannel(inputs, self.peers[0], options.temperature)
+        self.carrier = EncryptedChannel(inputs, state.participants[0].model, options.temperature)
 
     def open(self, t, epoch, shares, scoring):
-        from cycle.fhe.errors import FHEError
-
-        self.sent, refused = {}, {}
+        self.heard, refused = {}, {}
         for k, n in np.argwhere(shares).tolist():
             try:
-                tempered = self.carrier.answer(k, n, t, self.state.everyone[k].model.eval())
-                self.sent[k, n] = stored(self.temperature * tempered)
-            except FHEError as error:
+                tempered = self.carrier.answer(k, n, t, self.state.everyone[k].model)
+                self.heard[k, n, SCORE] = self.heard[k, n, TRAIN] = self.temperature * tempered
+            except self.refusal as error:
                 refused[k, n] = str(error)
         return refused
 
-    def hear(self, k, n, purpose):
-        return self.sent[k, n]
-
     def bytes(self, t):
-        everybody = range(self.state.n)
-        return np.array(
-            [[self.carrier.bytes.get(("answer", k, n, t), 0) for n in everybody] for k in everybody]
-        )
+        sizes, everybody = self.carrier.bytes, range(self.state.n)
+        return np.array([[sizes.get(("answer", k, n, t), 0) for n in everybody] for k in everybody])
 
 
-class BetweenRanks:
+class BetweenRanks(Channel):
     """Samples cross once, then answers in each round: in the order and the batches in which their
     receiver uses them, which follow from the seed."""
 
@@ -131,7 +117,8 @@ class BetweenRanks:
             raise ValueError(
                 "augment must be False with several ranks and dropout: they share a stream"
             )
-        self.state, self.options, self.heard = state, options, {}
+        super().__init__(state)
+        self.options = options
         others = [(p, k) for p in state.participants for k in range(state.n) if k != p.index]
         self.samples = state.ranks.exchange(
             {(p.index, k): p.inputs for p, k in others},
@@ -156,18 +143,12 @@ class BetweenRanks:
                 table = torch.zeros(state.sizes[n], state.classes, device=state.device)
                 with self._drawn(n, purpose, epoch) as rows:
                     table[rows] = logits
-                self.heard[k, n, purpose] = stored(table)
+                self.heard[k, n, purpose] = table
         return {
             (k, n): "no logits for the samples that were asked"
             for k, n in pairs
             if n in here and not all((k, n, purpose) in self.heard for purpose in purposes)
         }
-
-    def hear(self, k, n, purpose):
-        return self.heard[k, n, purpose]
-
-    def bytes(self, t):
-        return in_clear(self.state)
 
     @contextmanager
     def _drawn(self, n, purpose, epoch):

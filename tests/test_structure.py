@@ -36,7 +36,6 @@ TESTED_ELSEWHERE = {
     "cycle.fhe.owner": "with the evaluator: test_fhe_crypto.py, test_fhe_flood.py",
     "cycle.fhe.params": "with the owner: test_fhe_crypto.py",
     "cycle.fhe.wire": "bytes that were forged: test_fhe_message.py, test_fhe_crypto.py",
-    "reproduction.bench.attacks_fhe": "a few of its messages: test_bench_fhe.py",
     "reproduction.experiments.questions": "data, every entry of it: test_overview.py, test_records.py",
     "reproduction.cli": "as a person uses it: test_command_line.py",
     "reproduction.outcome": "what run and table end with: test_command_line.py",

@@ -36,11 +36,7 @@ class KeysRefused(MessageError):
 
 
 class InputRefused(FHEError):
-    """Values to encrypt that are not finite, out of range or of the wrong shape."""
-
-
-class NetworkRefused(FHEError):
-    """A network with another layer, more squares or larger values than encryption carries."""
+    """Samples or a network that encryption cannot carry: their form, size or range."""
 
 
 class DecryptionFailed(FHEError):

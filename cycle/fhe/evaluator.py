@@ -18,8 +18,8 @@ class Evaluator:
     def __init__(self, params: Params, bundle: bytes, inputs: bytes, features: int):
         self.params = params
         with seal_refusals(WrongContent, "use the keys"):
-            self._keys = keys.read(params, bundle)
-            self._zeros = seal.Encryptor(params.context, self._keys.public)
+            public, self._relinearisation, self._rotation = keys.read(params, bundle)
+            self._zeros = seal.Encryptor(params.context, public)
         self._seal = seal.Evaluator(params.context)
         self._encoder = seal.CKKSEncoder(params.context)
         self._inputs = wire.unpack_seeded(params, inputs, params.moduli, features)
@@ -102,7 +102,7 @@ class Evaluator:
     def _square(self, ciphertext):
         result = seal.Ciphertext()
         self._seal.square(ciphertext, result)
-        self._seal.relinearize_inplace(result, self._keys.relinearisation)
+        self._seal.relinearize_inplace(result, self._relinearisation)
         self._seal.rescale_to_next_inplace(result)
         return result
 
@@ -124,7 +124,7 @@ class Evaluator:
         result = columns[-1]
         for column in reversed(columns[:-1]):
             turned = seal.Ciphertext()
-            self._seal.rotate_vector(result, -self.params.batch, self._keys.rotation, turned)
+            self._seal.rotate_vector(result, -self.params.batch, self._rotation, turned)
             self._seal.add_inplace(turned, column)
             result = turned
         return result

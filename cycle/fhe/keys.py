@@ -7,7 +7,6 @@ level. Keys of another kind in the right place are only wrong numbers: they harm
 import multiprocessing
 import os
 import sys
-from typing import NamedTuple
 
 import numpy as np
 import tenseal.sealapi as seal
@@ -19,23 +18,15 @@ from cycle.fhe.params import Params
 TRIAL_SECONDS = 300
 
 
-class PublicKeys(NamedTuple):
-    """What an evaluator computes with."""
-
-    public: seal.PublicKey
-    relinearisation: seal.RelinKeys
-    rotation: seal.GaloisKeys | None
-
-
-def read(params: Params, bundle: bytes) -> PublicKeys:
-    """The keys in a bundle of KeyOwner.public_bundle, or a refusal."""
+def read(params: Params, bundle: bytes):
+    """SEAL's PublicKey, RelinKeys and GaloisKeys (None if nothing turns) in a public bundle."""
     digits, element = len(params.moduli), params.galois_element
     count = 1 + digits * (2 if element else 1)
     words = wire.unpack_seeded(params, bundle, params.all_moduli, count)
     for key in words:
         _refuse_degenerate(key, params.all_moduli)
     public, relinearisation, rotation = words[0], words[1 : 1 + digits], words[1 + digits :]
-    return PublicKeys(
+    return (
         wire.ciphertext(params, public, 1.0, seal.PublicKey),
         wire.switching_key(seal.RelinKeys, params, relinearisation, 0),
         wire.switching_key(seal.GaloisKeys, params, rotation, element // 2) if element else None,

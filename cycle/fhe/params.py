@@ -5,7 +5,7 @@ import math
 
 import tenseal.sealapi as seal
 
-from cycle.fhe.errors import FHEError, NetworkRefused
+from cycle.fhe.errors import FHEError, InputRefused
 
 # Ring degree -> most bits of modulus at 128-bit security (homomorphic encryption standard).
 SECURE_BITS = {4096: 109, 8192: 218, 16384: 438}
@@ -87,7 +87,7 @@ def _chain(depth: int) -> tuple[int, int, int]:
         bits = min(LARGEST_PRIME, secure_bits // primes)
         if bits >= SMALLEST_PRIME and depth <= MOST_SQUARES:
             return degree, bits, primes
-    raise NetworkRefused(
+    raise InputRefused(
         f"depth {depth}: the longest secure modulus chain has room for {MOST_SQUARES} squares in a "
         "row; use a shallower network"
     )

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from cycle.fhe.errors import FHEError, NetworkRefused
+from cycle.fhe.errors import FHEError, InputRefused
 from cycle.fhe.params import RANGE_BITS, WEIGHT_BITS, Params
 
 AFFINE = (nn.Linear, nn.Conv2d, nn.AvgPool2d, nn.Flatten, nn.BatchNorm1d, nn.BatchNorm2d)
+ALLOWED = ", ".join(kind.__name__ for kind in AFFINE)
 SAFETY = 16.0  # how much larger than on the evaluator's samples values may get
 
 
@@ -47,21 +48,11 @@ class PolyNet:
         """
         if not 0 < temperature < math.inf:
             raise FHEError(f"temperature must be positive and finite, got {temperature}")
-        stages, maps, shape = [[]], [], tuple(in_shape)
-        for layer in _layers(module):
-            if _is_square(layer):
-                stages.append([])
-            else:
-                stages[-1].append(layer)
-        for stage in stages:
-            weights, bias, shape = _affine_map(stage, shape)
-            maps.append((weights, bias))
-        if len(shape) != 1:
-            raise NetworkRefused(f"the network must end in a vector of classes, not in {shape}")
+        maps = _maps(module, in_shape)
         weights, bias = (part / temperature for part in maps[-1])
         maps[-1] = (weights - weights.mean(axis=0), bias - bias.mean())
         if not all(np.isfinite(part).all() for pair in maps for part in pair):
-            raise NetworkRefused("module: a weight is not finite")
+            raise InputRefused("module: a weight is not finite")
         return cls(tuple(maps), samples)
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
@@ -72,46 +63,39 @@ class PolyNet:
         """[(integer weights, bias, weight bits)] such that no value wraps around the modulus."""
         if self.depth > params.depth:
             allowed = f"the parameters allow {params.depth}"
-            raise NetworkRefused(f"the network has {self.depth} squares, {allowed}")
+            raise InputRefused(f"the network has {self.depth} squares, {allowed}")
         scale, plan, maps = params.input_bits, [], _balanced(self.maps)
-        bounds = _bounds(maps, params.input_bound, self.samples)
-        for index, ((weights, bias), bound) in enumerate(zip(maps, bounds, strict=True)):
-            if index < self.depth:
-                square_bits = params.square_bits[index]
-                weight_bits = square_bits - scale
-                free = params.prime_bits * (len(params.moduli) - index) - 1
-                most = 2.0 ** (free / 2 - square_bits)
-                scale = 2 * square_bits - params.prime_bits
-            else:
-                weight_bits, most = WEIGHT_BITS, 2.0**RANGE_BITS
+        for index, square_bits in enumerate(params.square_bits[: self.depth]):
+            free = params.prime_bits * (len(params.moduli) - index) - 1
+            plan.append((square_bits - scale, 2.0 ** (free / 2 - square_bits)))
+            scale = 2 * square_bits - params.prime_bits
+        plan.append((WEIGHT_BITS, 2.0**RANGE_BITS))
+        for (_, most), bound in zip(plan, _bounds(maps, params, self.samples), strict=True):
             if not bound <= most:
-                raise NetworkRefused(
-                    f"map {index}: values of up to {bound:.3g} would wrap around the modulus; "
+                raise InputRefused(
+                    f"network: values of up to {bound:.3g} would wrap around the modulus; "
                     "shrink the weights or the inputs, or give samples if that is the worst case"
                 )
-            plan.append((_rounded(weights, weight_bits), bias, weight_bits))
-        return plan
+        return [
+            (_rounded(weights, bits), bias, bits)
+            for (weights, bias), (bits, _) in zip(maps, plan, strict=True)
+        ]
 
 
 def _layers(module):
     """Leaf layers in the order of execution, or a refusal that names the first bad one."""
     if type(module) is nn.Sequential:  # a subclass may have a forward of its own, as a layer may
         return [leaf for child in module for leaf in _layers(child)]
-    values, kinds = torch.tensor([-2.0, 0.5, 3.0]), ", ".join(kind.__name__ for kind in AFFINE)
-    if _is_square(module):
-        refusals = {"must give the squares of its inputs": (module(values) != values**2).any()}
-    else:
-        refusals = {
-            f"cannot be evaluated under encryption; use {kinds}, Square in Sequential": (
-                type(module) not in AFFINE
-            ),
-            "without running statistics is not an affine map": (
-                getattr(module, "running_mean", values) is None
-            ),
-        }
+    square, values = _is_square(module), torch.tensor([-2.0, 0.5, 3.0])
+    other = not square and type(module) not in AFFINE
+    refusals = {
+        "must give the squares of its inputs": square and (module(values) != values**2).any(),
+        f"cannot be evaluated under encryption; use {ALLOWED}, Square in Sequential": other,
+        "without running statistics is no affine map": getattr(module, "running_mean", 0) is None,
+    }
     for why, refused in refusals.items():
         if refused:
-            raise NetworkRefused(f"layer {type(module).__name__} {why}")
+            raise InputRefused(f"layer {type(module).__name__} {why}")
     return [module]
 
 
@@ -120,20 +104,33 @@ def _is_square(layer):
 
 
 @torch.no_grad()
-def _affine_map(layers, shape):
-    """W, b and the output shape of affine layers, from their values at zero and unit vectors."""
-    size = math.prod(shape)
-    # One place where the CPU is meant: the ciphertexts live there.
-    points = torch.cat([torch.zeros(1, size), torch.eye(size)]).to("cpu", torch.float64)
-    points = points.reshape(-1, *shape)
-    for layer in layers:
+def _maps(module, shape):
+    """(W, b) of the layers before, between and after squares, from values at zero and units."""
+    maps, points = [], _zero_and_units(shape)
+    for layer in _layers(module):
         try:
-            points = copy.deepcopy(layer).to("cpu", torch.float64).eval()(points)
+            if _is_square(layer):
+                maps.append(_affine(points))
+                points = _zero_and_units(points.shape[1:])
+            else:  # on the CPU, where ciphertexts live
+                points = copy.deepcopy(layer).to("cpu", torch.float64).eval()(points)
         except RuntimeError as error:
             name = type(layer).__name__
-            raise NetworkRefused(f"layer {name} does not fit its input: {error}") from None
+            raise InputRefused(f"layer {name} does not fit its input: {error}") from None
+    if points.dim() != 2:
+        got = tuple(points.shape[1:])
+        raise InputRefused(f"the network must end in a vector of classes, not in {got}")
+    return [*maps, _affine(points)]
+
+
+def _zero_and_units(shape):
+    size = math.prod(shape)
+    return torch.eye(size + 1, size, dtype=torch.float64).roll(1, 0).reshape(-1, *shape)
+
+
+def _affine(points):
     flat = points.flatten(1).numpy()
-    return (flat[1:] - flat[0]).T, flat[0].copy(), tuple(points.shape[1:])
+    return (flat[1:] - flat[0]).T, flat[0].copy()
 
 
 def _balanced(maps):
@@ -159,18 +156,18 @@ def _values(maps, inputs):
         yield hidden
 
 
-def _bounds(maps, bound, samples):
+def _bounds(maps, params, samples):
     """For each map, the largest value that any input can cause or, if less, SAFETY times seen ones.
 
     The worst case squares at every layer; what samples miss, the owner's checks catch.
     """
-    seen = [np.inf] * len(maps)
+    worst, seen = params.input_bound, [np.inf] * len(maps)
     if samples is not None:
         seen = [SAFETY * np.abs(hidden).max() for hidden in _values(maps, samples)]
     for (weights, bias), usual in zip(maps, seen, strict=True):
-        bound = (np.abs(weights).sum(axis=1) * bound + np.abs(bias)).max()
-        yield min(bound, usual)
-        bound = bound**2
+        worst = (np.abs(weights).sum(axis=1) * worst + np.abs(bias)).max()
+        yield min(worst, usual)
+        worst = worst**2
 
 
 def _rounded(weights, bits):

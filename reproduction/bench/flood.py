@@ -9,8 +9,6 @@ import numpy as np
 import torch
 
 from cycle import answers
-from cycle.fhe import Evaluator, KeyOwner, Params, PolyNet, wire
-from cycle.fhe.params import FLOOD
 from cycle.party import accuracy
 from cycle.play import begin, play
 from cycle.rules import Rules
@@ -61,24 +59,6 @@ def measure() -> dict[str, float]:
         for name, deviation in deviations.items()
         for seed in SEEDS
     }
-
-
-def flooding_bits(network, images) -> float:
-    """log2 of the flood over what evaluation adds to the logits, beyond the owner's own noise that it knows."""
-    flat = images[:128].flatten(1).double().numpy()
-    polynomial = PolyNet.from_torch(network, (1, 8, 8), samples=flat)
-    params = Params(polynomial.depth, 128)
-    owner = KeyOwner(params)
-    upload = owner.encrypt_inputs(flat)
-    evaluator = Evaluator(params, owner.public_bundle(), upload, 64)
-    sent = wire.unpack_seeded(params, upload, params.moduli, 64)
-    known = [owner.slots(wire.ciphertext(params, words, 2.0**params.input_bits))[:128] for words in sent]
-    values = np.stack(known, axis=1)
-    for index, (weights, bias, bits) in enumerate(polynomial.quantised(params)):
-        values = (values if index == 0 else values**2) @ (weights * 2.0**-bits).T + bias
-    columns = [evaluator._at_the_end(column) for column in evaluator._infer(polynomial)]
-    heard = np.stack([owner.slots(column)[:128] for column in columns], axis=1)
-    return float(np.log2(FLOOD / (heard - values).real.std()))
 
 
 if __name__ == "__main__":

@@ -163,5 +163,5 @@ def test_bad_arguments_are_named(setting):
         EncryptedChannel([inputs[0], inputs[1] * np.nan], peers[0])
     with pytest.raises(errors.FHEError, match="temperature"):
         EncryptedChannel(inputs, peers[0], temperature=-1)
-    with pytest.raises(errors.NetworkRefused, match="ReLU"):
+    with pytest.raises(errors.InputRefused, match="ReLU"):
         EncryptedChannel(inputs, nn.Sequential(nn.Flatten(), nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)))

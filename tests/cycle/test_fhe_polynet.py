@@ -55,7 +55,7 @@ def test_from_torch_reads_running_statistics_and_leaves_the_module_alone():
     "layer", [nn.ReLU(), nn.MaxPool2d(2), nn.Sigmoid(), nn.Dropout(), nn.GroupNorm(1, 2), nn.LSTM(3, 3)]
 )
 def test_other_layers_are_refused_by_name(layer):
-    with pytest.raises(errors.NetworkRefused, match=type(layer).__name__):
+    with pytest.raises(errors.InputRefused, match=type(layer).__name__):
         PolyNet.from_torch(nn.Sequential(nn.Flatten(), nn.Linear(4, 4), layer, nn.Linear(4, 2)), (4,))
 
 
@@ -64,22 +64,22 @@ def test_a_square_must_square():
         def forward(self, x):
             return x**3
 
-    with pytest.raises(errors.NetworkRefused, match="squares of its inputs"):
+    with pytest.raises(errors.InputRefused, match="squares of its inputs"):
         PolyNet.from_torch(nn.Sequential(nn.Linear(2, 2), Square(), nn.Linear(2, 2)), (2,))
 
 
 def test_networks_that_cannot_be_folded_are_refused():
-    with pytest.raises(errors.NetworkRefused, match="BatchNorm1d"):
+    with pytest.raises(errors.InputRefused, match="BatchNorm1d"):
         PolyNet.from_torch(nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2, track_running_stats=False)), (3,))
-    with pytest.raises(errors.NetworkRefused, match="Linear does not fit"):
+    with pytest.raises(errors.InputRefused, match="Linear does not fit"):
         PolyNet.from_torch(nn.Sequential(nn.Linear(3, 2)), (4,))
-    with pytest.raises(errors.NetworkRefused, match="vector"):
+    with pytest.raises(errors.InputRefused, match="vector"):
         PolyNet.from_torch(nn.Sequential(nn.Conv2d(1, 1, 3)), (1, 5, 5))
     with pytest.raises(errors.FHEError, match="temperature"):
         PolyNet.from_torch(nn.Sequential(nn.Linear(3, 2)), (3,), temperature=0)
     broken = nn.Sequential(nn.Linear(3, 2))
     nn.init.constant_(broken[0].weight, float("nan"))
-    with pytest.raises(errors.NetworkRefused, match="finite"):
+    with pytest.raises(errors.InputRefused, match="finite"):
         PolyNet.from_torch(broken, (3,))
 
 
@@ -88,13 +88,13 @@ def test_a_container_with_its_own_forward_is_refused():
         def forward(self, x):
             return x + super().forward(x)
 
-    with pytest.raises(errors.NetworkRefused, match="Residual"):
+    with pytest.raises(errors.InputRefused, match="Residual"):
         PolyNet.from_torch(nn.Sequential(Residual(nn.Linear(3, 3)), nn.Linear(3, 2)), (3,))
 
 
 def test_the_books_polynomial_network_is_accepted():
     assert PolyNet.from_torch(build("poly_mlp", (1, 8, 8), 10), (1, 8, 8)).depth == 1
-    with pytest.raises(errors.NetworkRefused, match="ReLU"):
+    with pytest.raises(errors.InputRefused, match="ReLU"):
         PolyNet.from_torch(build("mlp", (1, 8, 8), 10), (1, 8, 8))
 
 
@@ -107,7 +107,7 @@ def test_quantised_networks_never_wrap(seed, size):
     network, params = PolyNet(tuple(maps)), Params(1, 100)
     try:
         (first, bias, bits), (last, shift, last_bits) = network.quantised(params)
-    except errors.NetworkRefused:
+    except errors.InputRefused:
         assert size > 0.5  # weights as small as that always fit
         return
     inputs = np.sign(first[0]) * params.input_bound
@@ -122,11 +122,11 @@ def test_quantised_networks_never_wrap(seed, size):
 
 def test_huge_networks_and_deep_networks_are_refused():
     layer = np.full((2, 3), 1e6), np.zeros(2)
-    with pytest.raises(errors.NetworkRefused, match="wrap"):
+    with pytest.raises(errors.InputRefused, match="wrap"):
         PolyNet((layer, (np.ones((2, 2)), np.zeros(2)))).quantised(Params(1, 4))
-    with pytest.raises(errors.NetworkRefused, match="2 squares"):
+    with pytest.raises(errors.InputRefused, match="2 squares"):
         PolyNet((layer, layer, layer)).quantised(Params(1, 4))
-    with pytest.raises(errors.NetworkRefused, match="chain has room for 4"):
+    with pytest.raises(errors.InputRefused, match="chain has room for 4"):
         Params(5, 4)
     assert Params(4, 4).slots == 8192
 

@@ -27,6 +27,6 @@ def numbers(record: dict) -> dict:
 
 def recorded(name: str, measure: Callable[[], dict]) -> None:
     """What a trial counts, into results/bench/NAME.json."""
-    path = results_folder() / "bench" / f"{name}.json"
+    path = results_folder() / "bench" / f"{name.replace('_', '-')}.json"
     recording.write(path, f"python -m tests.trials.{name}", measure)
     print(json.dumps(json.loads(path.read_text())["measured"]))

@@ -1,72 +1,58 @@
-"""Forged messages of the encrypted channel, with and without the key: refused, named or harmless, with a seed.
+"""Forged messages of the encrypted channel, with and without the key: refused, named or harmless."""
 
-`python -m reproduction.bench.attacks_fhe` tries 2,000, records what became of them and prints one JSON line of counts.
-"""
-
-import json
 import os
 from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
-from cycle.fhe import FHEError, KeyOwner, Params, PolyNet, keys, message, wire
+from cycle.fhe import Evaluator, FHEError, KeyOwner, Params, PolyNet, keys, message, wire
 from cycle.fhe.channel import try_keys
-from cycle.fhe.evaluator import Evaluator
-from reproduction.bench import recording
-from reproduction.provenance import results_folder
+from tests.trials import recorded
 
-RECORD = results_folder() / "bench" / "attacks-fhe.json"
 NETWORK = PolyNet(((np.array([[0.5, -0.25]]), np.zeros(1)), (np.array([[1.0], [-1.0]]), np.zeros(2))))
 PARAMS = Params(1, 5)
 CLASSES = 2
+FATES = ("accepted", "refused", "harmful")
 
 
-def forged(messages: int, seed: int) -> dict[str, int]:
+def measure(messages: int = 2000, seed: int = 0) -> dict:
     """Counts of what became of so many forged messages; half of them carry a valid MAC."""
     rng, owner, link = np.random.default_rng(seed), KeyOwner(PARAMS), os.urandom(32)
-    inputs = rng.uniform(-1, 1, (PARAMS.batch, 2))
-    upload = owner.encrypt_inputs(inputs)
+    upload = owner.encrypt_inputs(rng.uniform(-1, 1, (PARAMS.batch, 2)))
     answer = Evaluator(PARAMS, owner.public_bundle(), upload, 2).logits(NETWORK)
     honest = message.Envelope("answer", 1, 0, 7, (PARAMS.batch, CLASSES), PARAMS.digest, owner.key_id)
-    sealed, counts, reasons = message.seal(honest, answer, link), Counter(), Counter()
+    sealed, reasons = message.seal(honest, answer, link), Counter()
+    counts = Counter({f"{group}_{fate}": 0 for group in ("without_key", "with_key") for fate in FATES})
 
-    def accepted(content):
+    def decrypted(content):
         return owner.decrypt_logits(message.Inbox().accept(content, honest, link), CLASSES)
 
+    def fate(index) -> str:
+        if index % 2 == 0:
+            decrypted(_changed(sealed, rng))
+            return "without_key_accepted"
+        if index % 20 == 1:  # keys of a hostile owner, here the receiver of answers
+            bundle = _forged_keys(owner.public_bundle(), rng)
+            keys.survive(try_keys, PARAMS, bundle, upload)
+            Evaluator(PARAMS, bundle, upload, 2).logits(NETWORK)
+            return "with_key_harms_its_sender_only"  # whatever it decrypts, only it can
+        logits = decrypted(message.seal(*_lie(honest, answer, rng), link))
+        bounded = logits.shape == (PARAMS.batch, CLASSES) and np.abs(logits).max() <= 2**10
+        return "with_key_bounded_numbers" if bounded else "with_key_harmful"
+
     for index in range(messages):
-        with_key = index % 2 == 1
-        group = "with_key" if with_key else "without_key"
+        group = "with_key" if index % 2 else "without_key"
         counts[group] += 1
         try:
-            if not with_key:
-                accepted(_changed(sealed, rng))
-                counts[group + "_accepted"] += 1
-            elif index % 20 == 1:  # keys of a hostile owner, here the receiver of answers
-                bundle = _forged_keys(owner.public_bundle(), rng)
-                keys.survive(try_keys, PARAMS, bundle, upload)
-                Evaluator(PARAMS, bundle, upload, 2).logits(NETWORK)
-                counts[group + "_harms_its_sender_only"] += 1  # whatever it decrypts, only it can
-            else:
-                logits = accepted(message.seal(*_lie(honest, answer, rng), link))
-                if not (logits.shape == (PARAMS.batch, CLASSES) and np.abs(logits).max() <= 2**10):
-                    counts[group + "_harmful"] += 1
-                counts[group + "_bounded_numbers"] += 1
+            counts[fate(index)] += 1
         except FHEError as error:
             counts[group + "_refused"] += 1
             reasons[type(error).__name__] += 1
         except Exception as error:  # what must not happen
             counts["crashed"] += 1
             reasons[f"CRASH {type(error).__name__}: {error}"] += 1
-    names = [
-        group + kind for group in ("without_key", "with_key") for kind in ("", "_accepted", "_refused", "_harmful")
-    ]
-    return (
-        {"seed": seed, "crashed": counts["crashed"]}
-        | {name: counts[name] for name in names}
-        | counts
-        | {"reasons": dict(reasons)}
-    )
+    return {"seed": seed, "crashed": counts["crashed"], **counts, "reasons": dict(reasons)}
 
 
 def _changed(content: bytes, rng) -> bytes:
@@ -75,21 +61,21 @@ def _changed(content: bytes, rng) -> bytes:
     if rng.random() < 0.3:
         place = int(rng.integers(message.HEADER.size))
     width = int(rng.integers(1, 65))
-    kind = rng.integers(7)
-    if kind == 0:
-        forgery[place] ^= 1 << int(rng.integers(8))
-    elif kind == 1:
-        del forgery[place:]
-    elif kind == 2:
-        del forgery[place : place + width]
-    elif kind == 3:
-        forgery[place:place] = rng.bytes(width)
-    elif kind == 4:
-        forgery[place : place + width] = rng.bytes(len(forgery[place : place + width]))
-    elif kind == 5:
-        forgery[place:] = forgery[place + width :] + forgery[place : place + width]
-    else:
-        forgery = bytearray(rng.bytes(int(rng.integers(2 * len(content)))))
+    match rng.integers(7):
+        case 0:
+            forgery[place] ^= 1 << int(rng.integers(8))
+        case 1:
+            del forgery[place:]
+        case 2:
+            del forgery[place : place + width]
+        case 3:
+            forgery[place:place] = rng.bytes(width)
+        case 4:
+            forgery[place : place + width] = rng.bytes(len(forgery[place : place + width]))
+        case 5:
+            forgery[place:] = forgery[place + width :] + forgery[place : place + width]
+        case _:
+            forgery = bytearray(rng.bytes(int(rng.integers(2 * len(content)))))
     return bytes(forgery) if bytes(forgery) != content else b""
 
 
@@ -134,5 +120,4 @@ def _forged_keys(bundle, rng):
 
 
 if __name__ == "__main__":
-    recording.write(RECORD, "python -m reproduction.bench.attacks_fhe", lambda: forged(2000, 0))
-    print(json.dumps(json.loads(RECORD.read_text())["measured"]))
+    recorded("attacks_fhe", measure)
