@@ -21,9 +21,7 @@ class Channel:
     def __init__(self, state: State):
         self.state, self.heard = state, {}
 
-    def open(
-        self, t: int, epoch: int, shares: np.ndarray, scoring: bool
-    ) -> dict[tuple[int, int], str]:
+    def open(self, t: int, epoch: int, shares: np.ndarray, scoring: bool) -> dict:
         """A round begins; says which (sender, receiver) did not come through, and why."""
         raise NotImplementedError
 

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -16,7 +15,6 @@ ALLOWED = ", ".join(kind.__name__ for kind in AFFINE)
 SAFETY = 16.0  # how much larger than on the evaluator's samples values may get
 
 
-@dataclass(frozen=True)
 class PolyNet:
     """x -> A_d(... (A_1 (A_0 x)^2)^2 ...)^2 with A_i x = W_i x + b_i; `maps` holds the (W_i, b_i).
 
@@ -24,20 +22,9 @@ class PolyNet:
     worst case counts.
     """
 
-    maps: tuple[tuple[np.ndarray, np.ndarray], ...]
-    samples: np.ndarray | None = None
-
-    @property
-    def depth(self) -> int:
-        return len(self.maps) - 1
-
-    @property
-    def features(self) -> int:
-        return self.maps[0][0].shape[1]
-
-    @property
-    def classes(self) -> int:
-        return len(self.maps[-1][1])
+    def __init__(self, maps, samples: np.ndarray | None = None):
+        self.maps, self.samples, self.depth = tuple(maps), samples, len(maps) - 1
+        self.features, self.classes = maps[0][0].shape[1], len(maps[-1][1])
 
     @classmethod
     def from_torch(cls, module: nn.Module, in_shape, temperature=5.0, samples=None) -> "PolyNet":
@@ -53,7 +40,7 @@ class PolyNet:
         maps[-1] = (weights - weights.mean(axis=0), bias - bias.mean())
         if not all(np.isfinite(part).all() for pair in maps for part in pair):
             raise InputRefused("module: a weight is not finite")
-        return cls(tuple(maps), samples)
+        return cls(maps, samples)
 
     def __call__(self, inputs: np.ndarray) -> np.ndarray:
         """The same function in clear: [samples, features] -> [samples, classes]."""
@@ -62,8 +49,9 @@ class PolyNet:
     def quantised(self, params: Params) -> list[tuple[np.ndarray, np.ndarray, int]]:
         """[(integer weights, bias, weight bits)] such that no value wraps around the modulus."""
         if self.depth > params.depth:
-            allowed = f"the parameters allow {params.depth}"
-            raise InputRefused(f"the network has {self.depth} squares, {allowed}")
+            raise InputRefused(
+                f"network: {self.depth} squares, at most {params.depth} are agreed on"
+            )
         scale, plan, maps = params.input_bits, [], _balanced(self.maps)
         for index, square_bits in enumerate(params.square_bits[: self.depth]):
             free = params.prime_bits * (len(params.moduli) - index) - 1
