@@ -4,14 +4,13 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 
-from cycle.methods import METHODS
 from reproduction import baselines, settings  # noqa: F401 (the first registers its methods)
 from reproduction.bench import recording
 from reproduction.provenance import results_folder
 
 OF_A_RECORD = ("accuracy", "curve", "losses", "reputation", "shares", "messages", "bytes", "refused")
 SMALL = {"local_epochs": 3, "rounds": 40, "period": 3}
-NAMES = tuple(METHODS)
+NAMES = ("standalone", "vpdl", "cycle", "fedavg", "gossip", "cycle-gossip", "cgsv", "rffl", "cffl")
 
 
 def small(method: str, seed: int = 0, **changes) -> settings.Run:
