@@ -10,8 +10,8 @@ from cycle.options import Options
 from cycle.play import begin, play
 from cycle.rules import Rules
 from reproduction import records
-from reproduction.bench.recording import write
-from reproduction.bench.round import BATCH, _fastest, _parties
+from reproduction.bench.recording import in_turn, write
+from reproduction.bench.round import BATCH, parties
 from reproduction.data import datasets
 
 RECORD = records.RESULTS / "bench" / "defence.json"
@@ -23,10 +23,10 @@ def measure() -> dict[str, float]:
     device = datasets.default_device()
 
     def rounds(options, rules=None):
-        return play(begin(_parties(device), "vpdl", options, device=device), "vpdl", options, rules)
+        return play(begin(parties(device), "vpdl", options, device=device), "vpdl", options, rules)
 
     without, counting = rounds(plain), rounds(replace(plain, bound=15.0), Rules(count=defence.by_margin()))
-    took = _fastest(repeats=12, without=lambda: next(without), counting=lambda: next(counting))
+    took = in_turn(repeats=12, without=lambda: next(without), counting=lambda: next(counting))
     return {"defended_vs_undefended": took.counting / took.without}
 
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import torch
 from tqdm.auto import tqdm
@@ -35,6 +36,15 @@ def fastest(function: Callable, times: int) -> float:
     """Seconds of the fastest of so many calls."""
     gc.collect()
     return min(seconds(function) for _ in range(times))
+
+
+def in_turn(repeats: int = 5, **functions: Callable) -> SimpleNamespace:
+    """Seconds of each, in turn so that a slow moment of the machine meets all of them; once more to warm up."""
+    times = [
+        {name: seconds(function) for name, function in functions.items()}
+        for _ in steps(range(1 + repeats), "each in turn")
+    ]
+    return SimpleNamespace(**{name: min(one[name] for one in times[1:]) for name in functions})
 
 
 def peak_megabytes() -> float:

@@ -6,7 +6,6 @@
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from cycle.play import begin, device_of, play
 from cycle.rules import Rules
 from cycle.state import frozen
 from reproduction import models, records
-from reproduction.bench.recording import seconds, steps, write
+from reproduction.bench.recording import in_turn, write
 from reproduction.data import datasets
 
 SAMPLES, PARTICIPANTS, BATCH = 640, 5, 128
@@ -30,16 +29,16 @@ HELD = 10_000  # images that a participant of the paper holds: what is scored, 5
 RECORD = records.RESULTS / "bench" / "round.json"
 
 
-def _parties(device) -> list[Party]:
+def parties(device) -> list[Party]:
     """Five participants with random pixels, which cost what those of CIFAR-10 do."""
     shape = (PARTICIPANTS * SAMPLES, 32, 32, 3)
     images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
     labels = torch.randint(0, 10, (len(images),), device=device)
     dataset = replace(datasets.load("digits", device), train_images=images, mean=(0.5,) * 3, std=(0.25,) * 3)
-    pixels, parties = datasets.Pixels(replace(dataset, full_scale=255.0)), []
-    for own in torch.arange(len(images), device=device).split(SAMPLES):
-        parties.append(Party(models.build("cnn", dataset.in_shape, 10), (images[own], labels[own]), prepare=pixels))
-    return parties
+    pixels, found = datasets.Pixels(replace(dataset, full_scale=255.0)), []
+    for own in zip(images.split(SAMPLES), labels.split(SAMPLES), strict=True):
+        found.append(Party(models.build("cnn", dataset.in_shape, 10), own, prepare=pixels))
+    return found
 
 
 def _optimizer(model, options: Options) -> torch.optim.SGD:
@@ -157,15 +156,6 @@ def operations(people, peers: int, options: Options) -> int:
     return counted[1] - counted[0]
 
 
-def _fastest(repeats=5, **functions) -> SimpleNamespace:
-    """Seconds of each, called in turn so that a slow moment of the machine meets all of them; first once to warm up."""
-    times = [
-        {name: seconds(function) for name, function in functions.items()}
-        for _ in steps(range(1 + repeats), "rounds of each kind, in turn")
-    ]
-    return SimpleNamespace(**{name: min(one[name] for one in times[1:]) for name in functions})
-
-
 def measure() -> dict[str, float]:
     """Ratios of times measured in this run, N = 5, the CNN, batch 128, no augmentation.
 
@@ -175,16 +165,16 @@ def measure() -> dict[str, float]:
     device = device_of("auto")
 
     def rounds(method, rules=None):
-        return play(begin(_parties(device), method, options, device=device), method, options, rules)
+        return play(begin(parties(device), method, options, device=device), method, options, rules)
 
     everybody = ~np.eye(PARTICIPANTS, dtype=bool)
     half = gossip.adjacency("ring", PARTICIPANTS)  # half of the answers are sent: each trusts its two neighbours fully
     vpdl, cycle, server = rounds("vpdl"), rounds("vpdl", Rules(share=lambda *_: half.copy())), rounds("fedavg")
-    state = begin(_parties(device), "cycle", options, device=device)
+    state = begin(parties(device), "cycle", options, device=device)
     people, channel = state.participants, Here(state)
     channel.open(0, 0, everybody, True)
 
-    took = _fastest(
+    took = in_turn(
         vpdl=lambda: next(vpdl),
         learning=lambda: next(cycle),
         bare=bare_passes(people, options, everybody),

@@ -18,7 +18,7 @@ from reproduction.bench import round as bench
 def people():
     """The five participants that are measured, in place."""
     options = Options(batch_size=bench.BATCH, lr=0.01)
-    return begin(bench._parties(torch.device("cpu")), "cycle", options, device="cpu").participants, options
+    return begin(bench.parties(torch.device("cpu")), "cycle", options, device="cpu").participants, options
 
 
 def numbers(person):
@@ -76,7 +76,7 @@ def test_a_measurement_gives_every_number_that_is_explained(monkeypatch):
             function()
         return SimpleNamespace(**{name: float(number) for number, name in enumerate(functions, 1)})
 
-    monkeypatch.setattr(bench, "_fastest", seconds)
+    monkeypatch.setattr(bench, "in_turn", seconds)
     measured = bench.measure()
     assert all(aims.aim("round", name).meaning for name in measured)
     named = {name for name in aims.AIMS["round"] if "*" not in name}
