@@ -5,21 +5,33 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduction.judge.claim import judge
-from reproduction.judge.claims import augmentation, baselines, cifar, fed_isic, free_riders, gossip, sensitivity
+from reproduction.experiments.shared import AUGMENTED, PRINTED_RATE
+from reproduction.judge import evidence, free_riders, printed
+from reproduction.judge.claim import Claim, judge, read
 from reproduction.judge.trials import trials
 from reproduction.records import RESULTS
 from reproduction.settings import RECORDED
 
+
+def once_more(experiment: str, variant: str, how: str) -> tuple[Claim, ...]:
+    """The main sentences about CYCle and VPDL, both trained in a way that the paper does not print or name."""
+    return read("main", evidence, variant=variant, experiments=(experiment,), how=how)
+
+
 CLAIMS = {
-    "cifar": cifar.CLAIMS,
-    "printed-numbers": augmentation.CLAIMS,
-    "baselines": baselines.CLAIMS,
-    "when-somebody-lies": free_riders.CLAIMS,
-    "sensitivity": sensitivity.CLAIMS,
-    "gossip": gossip.CLAIMS,
-    "fed-isic": fed_isic.CLAIMS,
+    "cifar": read("cifar", evidence),
+    "printed-numbers": once_more("augmentation", AUGMENTED, "with augmented images")
+    + once_more("cifar10-cnn-augmented", PRINTED_RATE, "with augmented images at the printed rate"),
+    "baselines": read("baselines", evidence),
+    "when-somebody-lies": read("when-somebody-lies", evidence, free_riders),
+    "sensitivity": read("sensitivity", evidence)
+    + once_more("cifar10-cnn-per-peer", "per-peer", "with lambda_0 for each peer"),
+    "gossip": read("gossip", evidence),
+    "fed-isic": read("fed-isic", evidence),
 }
+TRAITS = read("gossip-traits", evidence)  # of the printed tables of gossip
+ELSEWHERE = read("gossip-elsewhere", evidence)  # printed of other data, asked of every reading of gossip
+PRINTED = read("audit", printed, otherwise="contradicted")  # held to the printed values
 VERDICTS = ["reproduced", "partly", "not reproduced", "undecided", "not run"]
 STAND_IN = "laptop, synthetic stand-in"
 AGAIN = ", in another setting"
@@ -27,10 +39,10 @@ AGAIN = ", in another setting"
 
 def verdicts(chapter: str | None = None, results: Path = RESULTS) -> pd.DataFrame:
     """One row for each claim and scale, of one chapter or of all: cases, in favour, undecided, verdict, against."""
-    read, frames = cache(lambda experiments, profile: trials(experiments, profile, results)), []
+    found, frames = cache(lambda experiments, profile: trials(experiments, profile, results)), []
     for name in CLAIMS if chapter is None else [chapter]:
         for profile in RECORDED:
-            frame = judge(CLAIMS[name], lambda claim, profile=profile: read(claim.experiments, profile))
+            frame = judge(CLAIMS[name], lambda claim, profile=profile: found(tuple(claim.experiments), profile))
             frames.append(frame.assign(chapter=name, profile=profile))
     return pd.concat(frames, ignore_index=True)
 
@@ -39,11 +51,10 @@ def board(chapter: str, results: Path = RESULTS) -> pd.DataFrame:
     """The same, one row for each claim and one column for each scale: the verdict and in how many cases."""
     rows: dict[tuple, dict] = {}
     for row in verdicts(chapter, results).to_dict("records"):
-        key = row["line"], row["the paper"], row["checked"]
+        key = {name: row[name] for name in ("line", "the paper", "checked")}
         counted = f": {row['in favour']} of {row['cases']}" if row["cases"] else ""
         counted += f" ({row['undecided']} undecided)" if row["cases"] and row["undecided"] else ""
-        rows.setdefault(key, dict(zip(("line", "the paper", "checked"), key, strict=True)))
-        rows[key][row["profile"]] = row["verdict"] + counted
+        rows.setdefault(tuple(key.values()), key)[row["profile"]] = row["verdict"] + counted
     return pd.DataFrame(rows.values())
 
 

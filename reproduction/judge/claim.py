@@ -1,26 +1,37 @@
-"""A sentence of the paper, the check that decides whether it holds, and the one way in which cases become a verdict."""
+"""A sentence of the paper, what it asks of a table of evidence, and the one way in which cases become a verdict."""
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
 
+from reproduction.judge.noise import beyond
+from reproduction.judge.trials import similar
+
 Case = tuple[str, bool | None]  # a name, and whether it holds; None: it was run, and nothing can be said
-Check = Callable[..., list[Case]]
-SOME = 1e-9  # a share that one case in favour reaches
+CLAIMS = Path(__file__).parent / "claims"
 
 
 @dataclass(frozen=True)
 class Claim:
-    """Of the paper (in brackets: what a table shows without saying so); a check turns evidence into cases.
+    """Of the paper (in brackets: what a table shows without saying so), asked of each row of a table.
 
     The evidence is what was recorded of these experiments; a claim that names none is held to the printed values.
+    `where`, `holds`, `beyond`, `within` and `undecided` are expressions in the columns of the table, as pandas reads
+    them. A row holds if `holds` does, or if all of `beyond` are positive by more than the noise, `within`.
     """
 
     line: int  # of the paper's source
     quote: str
     means: str  # what is asked of a case, in our words
-    check: Check
+    table: Callable[..., pd.DataFrame]  # of the evidence; its column `case` names the rows
+    where: str = ""  # these rows only
+    holds: str = ""
+    beyond: tuple[str, ...] = ()
+    within: str = "noise / N ** 0.5"  # of a mean over participants, and to first order of their spread
+    undecided: str = ""
     experiments: tuple[str, ...] = ()
     share: float = 1.0  # of the cases that the sentence itself claims: "most" is a half, "occasionally" any
     how: str = ""  # if judged once more, on runs trained in a way that the paper does not print or not name: in which
@@ -30,6 +41,52 @@ class Claim:
     @property
     def checked(self) -> str:
         return f"{self.how}: {self.means}" if self.how else self.means
+
+    def check(self, evidence) -> list[Case]:
+        """The name of each case, and whether it holds."""
+        frame = self.table(evidence) if len(evidence) else pd.DataFrame()
+        frame = self.rows(frame)
+        return list(zip(frame["case"], self.answers(frame), strict=True)) if len(frame) else []
+
+    def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.query(self.where, engine="python") if self.where and len(frame) else frame
+
+    def answers(self, frame: pd.DataFrame) -> list[bool | None]:
+        """Of each row, True, False or None."""
+
+        def asked(expression):
+            return frame.eval(expression, engine="python", local_dict={"similar": similar})
+
+        found = [None] * len(frame)
+        if self.beyond:
+            ahead = zip(*(asked(expression) for expression in self.beyond), strict=True)
+            noise = asked(self.within)
+            found = [all_of(beyond(one, most) for one in row) for row, most in zip(ahead, noise, strict=True)]
+        if self.holds:
+            found = [
+                True if held else other if self.beyond else False
+                for held, other in zip(asked(self.holds), found, strict=True)
+            ]
+        if self.undecided:
+            found = [None if open_ else held for open_, held in zip(asked(self.undecided), found, strict=True)]
+        return found
+
+
+def all_of(answers: Iterable[bool | None]) -> bool | None:
+    """All are True; or none is False, but one says nothing: None."""
+    answers = list(answers)
+    return False if False in answers else None if None in answers else True
+
+
+def read(name: str, *modules, variant: str = "", **fields) -> tuple[Claim, ...]:
+    """The claims of a file; their tables are functions of these modules, VARIANT stands for this one.
+
+    `fields` are those that all of them have, if they do not say otherwise.
+    """
+    text = (CLAIMS / f"{name}.toml").read_text(encoding="utf-8").replace("VARIANT", variant)
+    tables = {name: table for module in modules for name, table in vars(module).items()}
+    entries = [fields | entry for entry in tomllib.loads(text)["claim"]]
+    return tuple(Claim(**entry | {"table": tables[entry["table"]]}) for entry in entries)
 
 
 def verdict(cases: list[Case], claim: Claim) -> str:
@@ -49,12 +106,11 @@ def verdict(cases: list[Case], claim: Claim) -> str:
 
 
 def judge(claims, evidence) -> pd.DataFrame:
-    """One row for each claim; `evidence` is given to each check, or is a function of the claim that finds it."""
+    """One row for each claim; `evidence` is what all are held to, or a function of the claim that finds it."""
     rows = []
     for claim in claims:
         cases = claim.check(evidence(claim) if callable(evidence) else evidence)
-        decided = [(name, held) for name, held in cases if held is not None]
-        against = [name for name, held in decided if not held]
+        decided = [held for _, held in cases if held is not None]
         rows.append(
             {
                 "line": f"L{claim.line}",
@@ -62,27 +118,26 @@ def judge(claims, evidence) -> pd.DataFrame:
                 "checked": claim.checked,
                 "how": claim.how,
                 "cases": len(decided),
-                "in favour": len(decided) - len(against),
+                "in favour": sum(decided),
                 "undecided": len(cases) - len(decided),
                 "verdict": verdict(cases, claim),
-                "against": "; ".join(against),
+                "against": "; ".join(name for name, held in cases if held is False),
             }
         )
     return pd.DataFrame(rows)
 
 
+def in_words(answers: Iterable[bool | None]) -> str:
+    """yes or no where all cases agree, else how many say yes; nothing where none can be decided."""
+    decided = [held for held in answers if held is not None]
+    yes = sum(decided)
+    return {0: "no", len(decided): "yes"}.get(yes, f"{yes} of {len(decided)}") if decided else ""
+
+
 def counted(claims, groups: dict) -> pd.DataFrame:
-    """One row for each claim and one column for each group of evidence: yes, no, or in how many cases."""
+    """One row for each claim and one column for each group of evidence: in words, or undecided, or not run."""
     table = pd.DataFrame({"line": [f"L{claim.line}" for claim in claims], "claim": [c.quote for c in claims]})
     for name, evidence in groups.items():
-        frame = judge(claims, evidence)
-        pairs = zip(frame["in favour"], frame["cases"], frame["undecided"], strict=True)
-        table[name] = [
-            in_words(favour, cases) or ("undecided" if other else "not run") for favour, cases, other in pairs
-        ]
+        found = [claim.check(evidence) for claim in claims]
+        table[name] = [in_words(held for _, held in cases) or ("undecided" if cases else "not run") for cases in found]
     return table
-
-
-def in_words(favour: int, cases: int) -> str:
-    """yes or no where all cases agree, else how many say yes; nothing where there are none."""
-    return "" if not cases else {0: "no", cases: "yes"}.get(favour, f"{favour} of {cases}")

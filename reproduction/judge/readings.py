@@ -1,6 +1,6 @@
 """Which reading of the gossip algorithm fits what the paper prints: CYCle's gossip beside the complete graph.
 
-A pair is one seed of one reading: Gossip-SGD on the complete graph and CYCle's gossip on the same participants, tested
+A pair is one seed of one reading: CYCle's gossip and Gossip-SGD on the complete graph, of the same participants, tested
 after or before the mixing.
 """
 
@@ -11,13 +11,14 @@ import pandas as pd
 
 from cycle import metrics
 from reproduction import paper
-from reproduction.judge.claim import Check, in_words, judge
+from reproduction.judge.claim import in_words
 from reproduction.judge.compare import spread_text
-from reproduction.judge.trials import POINTS, Trial, held
+from reproduction.judge.trials import POINTS, Trial
 
 PIPELINE = ("local_steps", "local_epochs", "lr_decay", "mix_buffers", "participation")  # common to both methods
 CIFAR_TABLES = ("noofparticipantsv3-part1", "appendix-n20-results")  # N = 5, 10 and 20; two are printed in part2
 COMPLETE, DYNAMIC = ("DSGD", "Gossip-SGD"), ("CYCle[Gossip]", "CYCle")  # in these tables
+MEASURES = {"MCG": "mcg", "CGS": "cgs", "Pearson": "correlation", "p": "correlation_p", "losers": "losers"}
 Pair = tuple[Trial, Trial]  # CYCle, the complete graph
 
 
@@ -74,41 +75,42 @@ def reading_of(record: dict) -> str:
 
 def pairs_of(found: list[Trial]) -> list[Pair]:
     """Each trial of CYCle's gossip that has a partner on the complete graph, with it."""
+
+    def shared(trial):
+        return trial.setting, *(trial.record["options"][name] for name in PIPELINE)
+
     gossip = [trial for trial in found if trial.run.method == "gossip"]
-    complete = {_partner(trial): trial for trial in gossip if trial.record["options"]["topology"] == "complete"}
+    complete = {shared(trial): trial for trial in gossip if trial.record["options"]["topology"] == "complete"}
     cycles = [trial for trial in found if trial.run.method == "cycle-gossip"]
-    return [(trial, complete[_partner(trial)]) for trial in cycles if _partner(trial) in complete]
-
-
-def _partner(trial: Trial) -> tuple:
-    return trial.setting, *(trial.record["options"][name] for name in PIPELINE)
-
-
-def paired(holds, chosen=lambda trial: True) -> Check:
-    """One case for each pair whose setting is chosen: holds(CYCle, the complete graph)."""
-    return lambda found: [(str(one), held(holds(one, other))) for one, other in pairs_of(found) if chosen(one)]
+    return [(trial, complete[shared(trial)]) for trial in cycles if shared(trial) in complete]
 
 
 def frame_of(found: list[Trial]) -> pd.DataFrame:
-    """One row for each pair and point: the measures of both, CYCle's messages against those of the complete graph."""
-    rows = []
+    """One row for each pair and point: the measures of both, CYCle's messages against those of the complete graph.
+
+    Beside them what is printed: of the same data, split and N (else NaN), and the limits of all.
+    """
+    rows, allowed = [], limits()
     for pair in pairs_of(found):
         for point in POINTS:
             one, other = (trial.at(point) for trial in pair)
-            row = {"N": one.run.n, "split": one.split, "seed": one.run.seed, "reading": reading_of(one.record)}
-            row |= {"tested": point, "beta": one.record["options"]["beta"]}
+            row = {"case": str(one), "N": one.run.n, "split": one.split, "seed": one.run.seed}
+            row |= {"reading": reading_of(one.record), "tested": point, "beta": one.record["options"]["beta"]}
             row |= {f"complete {name}": value for name, value in measures(other).items()}
             row |= {f"CYCle {name}": value for name, value in measures(one).items()}
-            sent = one.record["messages"]["sent"] / other.record["messages"]["sent"]
-            rows.append(row | {"alone": float(np.std(one.record["standalone"])), "messages": sent})
+            row |= {"CYCle smallest gain": one.report.min_gain, "noise": one.noise}
+            row |= {"alone": float(np.std(one.record["standalone"]))}
+            row |= {"messages": one.record["messages"]["sent"] / other.record["messages"]["sent"]}
+            place = paper.DATASET_NAMES.get(one.run.dataset), one.split, one.run.n
+            row |= {"complete MCG in print": allowed["MCG"].get(place, np.nan)}
+            rows.append(row | {f"{name} in print": allowed[name] for name in ("MCG apart", "MCG given up", "Pearson")})
     return pd.DataFrame(rows)
 
 
 def measures(trial: Trial) -> dict:
     """What stands of one trial in a table of gossip; CGS with 1/N, as printed."""
-    report = trial.report
-    named = {"MCG": report.mcg, "CGS": report.cgs, "Pearson": report.correlation, "p": report.correlation_p}
-    return named | {"losers": report.losers, "spread": float(np.std(trial.record["accuracy"]))}
+    named = {name: getattr(trial.report, field) for name, field in MEASURES.items()}
+    return named | {"spread": float(np.std(trial.record["accuracy"]))}
 
 
 def numbers(frame: pd.DataFrame) -> pd.DataFrame:
@@ -164,19 +166,12 @@ def course(found: list[Trial]) -> pd.DataFrame:
 def by_reading(found: list[Trial], claims, by=("reading", "tested")) -> pd.DataFrame:
     """One row for each group of pairs, by default a reading and point over all splits and seeds: yes, no or how many.
 
-    `by` names what pairs of a group share: reading, tested, n, split.
+    `by` names what pairs of a group share: reading, tested, N, split.
     """
-    groups: dict[tuple, list] = {}
-    for pair in pairs_of(found):
-        for point in POINTS:
-            one = {"reading": reading_of(pair[0].record), "tested": point, "n": pair[0].run.n, "split": pair[0].split}
-            groups.setdefault(tuple(one[key] for key in by), []).extend(trial.at(point) for trial in pair)
-    rows = []
-    for key, group in groups.items():
-        judged = judge(claims, group)
-        answers = map(in_words, judged["in favour"], judged["cases"])
-        row = dict(zip(by, key, strict=True)) | {"cases": len(group) // 2}
-        rows.append(row | dict(zip((claim.name for claim in claims), answers, strict=True)))
+    rows, frame = [], frame_of(found)
+    for key, group in frame.groupby(list(by), sort=False) if len(frame) else ():
+        told = {claim.name: in_words(claim.answers(claim.rows(group))) for claim in claims}
+        rows.append(dict(zip(by, key, strict=True)) | {"cases": len(group)} | told)
     return pd.DataFrame(rows)
 
 

@@ -1,6 +1,6 @@
-"""Recorded runs as evidence: trials, and the checks that the paper's sentences have in common."""
+"""Recorded runs as evidence: trials, what they have in common, and the scores that were given in them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,8 +10,7 @@ import numpy as np
 from cycle import metrics
 from cycle.metrics import FairnessReport
 from reproduction import records
-from reproduction.judge.claim import Case, Check
-from reproduction.judge.noise import beyond, limit
+from reproduction.judge.noise import limit
 from reproduction.records import RESULTS
 from reproduction.settings import Run
 
@@ -123,85 +122,16 @@ def pairs(found: list[Trial], method: str, *others: str) -> Iterator[tuple[Trial
                 yield trial, other
 
 
-def variants_by_setting(found: list[Trial], method: str) -> dict[tuple, dict[str, Trial]]:
-    """By setting: the variants of a method; the plain one is ''."""
+def variants_by_setting(found: list[Trial], method: str) -> list[dict[str, Trial]]:
+    """For each setting the variants of a method; the plain one is ''."""
     groups: dict[tuple, dict[str, Trial]] = {}
     for trial in found:
-        name, _, variant = trial.method.partition(" ")
-        if name == method:
-            groups.setdefault(trial.setting, {})[variant] = trial
-    return groups
+        if trial.run.method == method:
+            groups.setdefault(trial.setting, {})[trial.run.variant] = trial
+    return list(groups.values())
 
 
-# What a claim asks of two trials or of one; the checks below turn that into cases. None: within the noise.
-
-
-def has(measure: str, sign: int = 1) -> Callable:
-    """The first of two has the larger measure (mva, mcg, cgs), or with sign -1 the smaller one."""
-
-    def holds(one: Trial, other: Trial):
-        difference = sign * (getattr(one.report, measure) - getattr(other.report, measure))
-        return beyond(difference, one.noise / np.sqrt(one.run.n))
-
-    return holds
-
-
-more, less, fairer, wider = has("mcg"), has("mcg", -1), has("cgs", -1), has("cgs")
-
-
-def both(*conditions: Callable) -> Callable:
-    """All of them hold; none of them fails, but one is within the noise: None."""
-
-    def holds(one, other):
-        answers = [condition(one, other) for condition in conditions]
-        return False if False in answers else None if None in answers else True
-
-    return holds
-
-
-def kept(one, other):
-    return similar(one.report.mcg, other.report.mcg) or more(one, other)
-
-
-def everybody_gains(trial):
-    return beyond(trial.report.min_gain, trial.noise)
-
-
-def first_loses(trial):
-    return beyond(-trial.report.gains[0], trial.noise)
-
-
-def saves_a_third_to_a_half(trial):
-    return 0.35 <= trial.saved <= 0.5
-
-
-def held(answer) -> bool | None:
-    return None if answer is None else bool(answer)
-
-
-def compare(method: str, others: tuple[str, ...], holds: Callable, splits: str = "") -> Check:
-    """One case for each setting and other method; `splits` is how the names of the splits begin."""
-
-    def check(found) -> list[Case]:
-        return [
-            (f"{one}, {one.method} against {other.method}", held(holds(one, other)))
-            for one, other in pairs(found, method, *others)
-            if one.split.startswith(splits)
-        ]
-
-    return check
-
-
-def each(methods: tuple[str, ...], holds: Callable, splits: tuple[str, ...] = ("",)) -> Check:
-    """One case for each setting and method."""
-
-    def check(found) -> list[Case]:
-        chosen = [trial for trial in found if trial.method in methods and trial.split.startswith(splits)]
-        return [(f"{trial}, {trial.method}", held(holds(trial))) for trial in chosen]
-
-    return check
-
-
-def where(chosen: Callable[[Trial], bool], check: Check) -> Check:
-    """The check on chosen trials only."""
-    return lambda found: check([trial for trial in found if chosen(trial)])
+def chosen(found: list[Trial], splits=("",), without=(), participants: int = 2) -> list[Trial]:
+    """The trials on splits whose names begin so, and not so, of at least so many participants."""
+    begins = [trial for trial in found if trial.split.startswith(tuple(splits)) and trial.run.n >= participants]
+    return [trial for trial in begins if not trial.split.startswith(tuple(without))]

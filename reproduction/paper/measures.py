@@ -7,9 +7,9 @@ import pandas as pd
 
 from cycle import metrics
 from reproduction import paper
+from reproduction.paper.printed_runs import HONEST, per_participant, recomputed
+from reproduction.settings import split_slug
 
-PLAYERS = [f"P{n}" for n in range(1, 6)]
-ROUNDING = 0.0101  # two printed digits: a recomputed mean or spread may differ by 0.01
 PRINTED_IN = {"performance-study-table-c100": "performance-study-c100"}  # where a table's averages stand, if elsewhere
 DETAIL = {  # the table by participant behind a line of the main tables
     ("performance-study", "ResNet18"): "performance-study-table-c10-left",
@@ -21,23 +21,18 @@ DETAIL = {  # the table by participant behind a line of the main tables
 @cache
 def accuracies() -> pd.DataFrame:
     """One row for each method and split that is printed by participant (free riders aside): alone and together."""
-    printed = paper.participants()
-    printed = printed[~printed["table"].str.startswith("free-rider")]
-    alone = printed[printed["method"] == "SA"].set_index(["table", "split"])[PLAYERS]
-    rows = [
-        {"table": row["table"], "data": row["dataset"], "model": row["model"], "split": row["split"]}
-        | {"method": row["method"].lower(), "before": alone.loc[(row["table"], row["split"])].to_numpy(dtype=float)}
-        | {"after": row[PLAYERS].to_numpy(dtype=float)}
-        for _, row in printed[printed["method"] != "SA"].iterrows()
-    ]
-    return pd.DataFrame(rows)
+    frame = per_participant(paper.tables())
+    frame = frame[~frame["table"].isin(HONEST) & frame["method"].ne("SA")].reset_index(drop=True)
+    data, model, label, _ = zip(*frame["run"], strict=True)
+    frame = frame.assign(data=data, model=model, split=list(map(split_slug, label)), method=frame["method"].str.lower())
+    return frame[["table", "data", "model", "split", "method", "before", "after"]]
 
 
 @cache
 def measures() -> pd.DataFrame:
     """Every measure of each of these rows, CGS by both conventions."""
     rows = []
-    for row in accuracies().itertuples():
+    for row in accuracies().itertuples(index=False):
         sample, population = (metrics.fairness_report(row.before, row.after, ddof) for ddof in (1, 0))
         rows.append(
             {"table": row.table, "data": row.data, "model": row.model, "split": row.split, "method": row.method}
@@ -51,39 +46,23 @@ def measures() -> pd.DataFrame:
 
 def agreement() -> pd.DataFrame:
     """Of the averages printed beside accuracies, how many each convention meets within rounding."""
+    frame = recomputed(paper.tables())
+    beside = frame["printed_in"].eq(frame["table"].replace(PRINTED_IN)) & ~frame["table"].isin(HONEST)
     rows = []
-    for ours in measures().to_dict("records"):
-        for name in ("MVA", "MCG", "CGS"):
-            stated = _printed(PRINTED_IN.get(ours["table"], ours["table"]), ours["split"], ours["method"], name)
-            if stated is not None:
-                fits = {key: abs(ours[key] - stated) <= ROUNDING for key in ours if key.startswith(name)}
-                rows += [{"measure": key, "agrees": fit} for key, fit in fits.items()]
-    found = pd.DataFrame(rows).groupby("measure", sort=False)["agrees"].agg(["sum", "size"])
-    return found.reset_index().rename(columns={"sum": "agrees", "size": "printed"})
+    for measure, fits in ("MVA", "fits"), ("MCG", "fits"), ("CGS 1/(N-1)", "fits_sample"), ("CGS 1/N", "fits"):
+        fit = frame.loc[beside & frame["method"].ne("SA") & frame["metric"].eq(measure.split()[0]), fits]
+        rows.append({"measure": measure, "agrees": fit.sum(), "printed": len(fit)})
+    return pd.DataFrame(rows)
 
 
 def repeated() -> pd.DataFrame:
     """Averages that the main tables repeat from the tables by participant, with both values."""
-    rows = []
-    for row in paper.tables().itertuples():
-        if detail := DETAIL.get((row.table, row.model)):
-            other = _printed(detail, row.split, row.method.lower(), row.participant_or_metric)
-            if other is not None:
-                where = {"model": row.model, "split": row.split, "method": row.method.lower()}
-                values = {"measure": row.participant_or_metric, "main table": row.value, "by participant": other}
-                rows.append(where | values)
-    return pd.DataFrame(rows)
-
-
-@cache
-def _all() -> dict[tuple, float]:
-    frame = paper.tables().drop_duplicates(["table", "split", "method", "participant_or_metric"])
-    keys = zip(frame["table"], frame["split"], frame["method"].str.lower(), frame["participant_or_metric"], strict=True)
-    return dict(zip(keys, frame["value"], strict=True))
-
-
-def _printed(table: str, split: str, method: str, measure: str) -> float | None:
-    return _all().get((table, split, method, measure))
+    frame = paper.tables()
+    frame = frame.assign(method=frame["method"].str.lower(), measure=frame["participant_or_metric"])
+    main = frame.assign(table=[DETAIL.get(place, "") for place in zip(frame["table"], frame["model"], strict=True)])
+    both = main.merge(frame, on=["table", "split", "method", "measure"], suffixes=("", " by participant"))
+    names = {"value": "main table", "value by participant": "by participant"}
+    return both.rename(columns=names)[["model", "split", "method", "measure", *names.values()]]
 
 
 def if_losers_fall_back() -> pd.DataFrame:

@@ -30,27 +30,25 @@ def per_participant(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def recomputed(values: pd.DataFrame) -> pd.DataFrame:
-    """Each printed MVA, MCG, CGS or average beside what the participants' rows give, the CGS in both conventions."""
+    """Each printed MVA, MCG, CGS or average beside what the participants' rows give, the CGS in both conventions.
+
+    `fits`, and for the CGS with 1/(N-1) `fits_sample`: whether rounding may explain the difference.
+    """
     frame, found = one_name_each(values), []
     summaries = dict(list(frame[frame["participant_or_metric"].isin(ROUNDING)].groupby([*RUN, "method"])))
     for row in per_participant(values).itertuples():
         gain = metrics.gains(row.before, row.after)
         honest = row.after[: HONEST.get(row.table)].mean()
-        rows = {"MVA": row.after.mean(), "MCG": gain.mean(), "CGS": gain.std(), "avg_honest": honest}
+        follows = {"MVA": row.after.mean(), "MCG": gain.mean(), "CGS": gain.std(), "avg_honest": honest}
         for printed in summaries.get((*row.run, row.method), frame[:0]).itertuples():
             metric = printed.participant_or_metric
             # An average over the honest belongs to its own table; the other measures are repeated in several.
             if printed.table == row.table if metric == "avg_honest" else row.table not in HONEST:
-                found.append(
-                    {
-                        "where": f"{printed.table}, L{printed.line}: {name_of(row.run)}, {row.method}, {metric}",
-                        "metric": metric,
-                        "printed": printed.value,
-                        "tolerance": ROUNDING[metric] + 1e-9,
-                        "from the rows": rows[metric],
-                        "with 1/(N-1)": gain.std(ddof=1) if metric == "CGS" else np.nan,
-                    }
-                )
+                place = {"table": row.table, "printed_in": printed.table, "run": row.run, "method": row.method}
+                place |= {"line": printed.line, "metric": metric, "printed": printed.value, "follows": follows[metric]}
+                sample = gain.std(ddof=1) if metric == "CGS" else np.nan
+                apart = np.abs(printed.value - np.array([follows[metric], sample]))
+                found.append(place | dict(zip(("fits", "fits_sample"), apart <= ROUNDING[metric] + 1e-9, strict=True)))
     return pd.DataFrame(found)
 
 

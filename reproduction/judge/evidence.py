@@ -1,0 +1,188 @@
+"""The tables that claims ask: recorded runs, each beside the others of its setting, and groups of them."""
+
+import numpy as np
+import pandas as pd
+
+from cycle import metrics
+from reproduction import paper
+from reproduction.judge.readings import frame_of, pairs_of, reading_of
+from reproduction.judge.trials import Trial, scores_of, variants_by_setting
+
+SETTING = ["model", "N", "split", "seed", "data"]
+GRAPHS = ("complete", "ring", "exponential", "cycle")
+PRINTED_BETAS = (5, 15, 35, 50, 100)
+PRINTED_PEARSON = {"complete": -0.2649, "cycle": 0.9577}  # Fed-ISIC2019: L1183 and L1185, in the text only
+PRINTED_P = {"cycle": 0.0026}
+
+
+def runs(found: list[Trial]) -> pd.DataFrame:
+    """One row for each trial: what it is, how it ended, and of CYCle how everybody was scored."""
+    rows = []
+    for trial in found:
+        run, report, options = trial.run, trial.report, trial.record["options"]
+        row = {"case": f"{trial}, {trial.method}", "place": str(trial), "trial": trial}
+        row |= dict(zip(SETTING, trial.setting, strict=True))
+        row |= {"kind": run.method, "method": trial.method, "variant": run.variant, "noise": trial.noise}
+        row |= {"MVA": report.mva, "MCG": report.mcg, "CGS": report.cgs}
+        row |= {"rho": report.correlation, "p": report.correlation_p, "smallest": report.min_gain}
+        row |= {"first": report.gains[0], "best": report.gains[np.argmax(trial.record["standalone"])]}
+        row |= {name: options[name] for name in ("tau_opt", "tau_max")}
+        row |= {"flippers": len(run.flips), "rate": max(run.flips.values(), default=0.0)}
+        if run.method == "cycle" and trial.record["reputation"]:
+            row |= {"saved": trial.saved} | _scored(trial)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _scored(trial: Trial) -> dict:
+    """Scores before the momentum: those that P1, the first two and the others received first, last, and on average."""
+    scores, begin, end = scores_of(trial.record), trial.received(0), trial.received(-1)
+    others, average = scores[0][1:], np.nanmean(scores, axis=(0, 1))
+    return {
+        "first_scored_highest": bool(np.all(others[:, 0] > np.nanmean(others[:, 1:], axis=1))),
+        "P1_at_first": begin[0],
+        "P1_at_last": end[0],
+        "change_of_P1": end[0] - begin[0],
+        "change_of_first_two": (end - begin)[:2].sum(),
+        "change_of_the_others": (end - begin)[1:].sum(),
+        "change_of_the_last": (end - begin)[2:].sum(),
+        "others_at_first": begin[1:].mean(),
+        "others_at_last": end[1:].mean(),
+        "others_apart_at_first": np.ptp(begin[1:]),
+        "others_apart_at_last": np.ptp(end[1:]),
+        "lowest": average.min(),
+        "highest": average.max(),
+        "all_at_first": np.nanmean(scores[0]),
+        "all_at_last": np.nanmean(scores[-1]),
+        "with_sizes": metrics.pearson(trial.record["sizes"], np.nanmean(scores, axis=1).mean(axis=0))[0],
+    }
+
+
+def pairs(found: list[Trial]) -> pd.DataFrame:
+    """One row for each trial and each other of its setting, whose columns end in _other."""
+    frame = runs(found)
+    both = frame.merge(frame, on=SETTING, suffixes=("", "_other")).query("method != method_other")
+    return both.assign(case=both["case"] + " against " + both["method_other"])
+
+
+def averages(found: list[Trial], splits: int = 10) -> pd.DataFrame:
+    """How far CYCle is ahead of other methods in the mean over splits, for each network that has so many of them.
+
+    Each split counts once, however many seeds it has. Where no network has so many splits, one row says so.
+    """
+    both = pairs(found).query("method == 'cycle'")
+    both = both.assign(MCG=both["MCG"] - both["MCG_other"], CGS=both["CGS"] - both["CGS_other"])
+    rows = []
+    for other, group in both.groupby("method_other", sort=False):
+        by_split = group.groupby(["model", "split"], sort=False)[["MCG", "CGS"]].mean()
+        means = by_split.groupby("model", sort=False).agg(["mean", "size"])
+        enough = [(model, row) for model, row in means.iterrows() if row["MCG", "size"] >= splits]
+        rows += [
+            {"case": f"{model} against {other}, mean over {splits} splits", "method_other": other, "splits": splits}
+            | {name: row[name, "mean"] for name in ("MCG", "CGS")}
+            for model, row in enough
+        ]
+        if not enough:
+            rows.append({"case": f"against {other}, fewer than {splits} splits", "method_other": other, "splits": 0})
+    return pd.DataFrame(rows, columns=["case", "method_other", "splits", "MCG", "CGS"])
+
+
+def grid(found: list[Trial]) -> pd.DataFrame:
+    """One row for each setting and option that takes three values or more: how the measures go with it."""
+    rows = []
+    for variants in variants_by_setting(found, "cycle"):
+        first = next(iter(variants.values()))
+        for option in ("tau_opt", "tau_max"):
+            values = np.array([trial.record["options"][option] for trial in variants.values()])
+            if len(set(values)) > 2:
+                row = {"case": f"{first}, {option}", "split": first.split, "option": option}
+                for name, measure in (("MCG", "mcg"), ("CGS", "cgs")):
+                    measured = np.array([getattr(trial.report, measure) for trial in variants.values()])
+                    row |= {f"{name}_least": measured.min(), f"{name}_most": measured.max()}
+                    row |= {f"{name}_with_it": metrics.pearson(values, measured)[0]}
+                rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def after_mixing(found: list[Trial]) -> pd.DataFrame:
+    """CYCle's gossip beside the complete graph, as tested after the mixing."""
+    frame = frame_of(found)
+    return frame[frame["tested"] == "after"] if len(frame) else frame
+
+
+def betas(found: list[Trial]) -> pd.DataFrame:
+    """One row for each setting: CYCle's gossip over the printed betas, and at beta = 0 beside the complete graph."""
+    groups: dict[str, tuple] = {}
+    for one, complete in pairs_of(found):
+        if reading_of(one.record) == "as printed":
+            groups.setdefault(str(complete), (complete, {}))[1][one.record["options"]["beta"]] = one
+    rows = []
+    for place, (complete, by_beta) in groups.items():
+        row = {
+            "case": place,
+            "zero_missing": 0 not in by_beta,
+            "some_missing": not by_beta.keys() >= set(PRINTED_BETAS),
+        }
+        if 0 in by_beta:
+            row |= {"apart_from_complete": _apart([by_beta[0], complete])}
+            row |= {"sent": by_beta[0].record["messages"]["sent"], "sent_complete": complete.record["messages"]["sent"]}
+        if not row["some_missing"]:
+            points = {beta: (by_beta[beta].report.mcg, by_beta[beta].report.correlation) for beta in PRINTED_BETAS}
+            row |= {"apart": _apart([by_beta[beta] for beta in PRINTED_BETAS])}
+            row |= {f"rho_{beta}": rho for beta, (_, rho) in points.items()}
+            row |= {f"beaten_{beta}": _beaten(points[beta], points.values()) for beta in PRINTED_BETAS}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _apart(trials: list[Trial]) -> float:
+    """The largest difference of one participant's accuracies."""
+    return float(np.ptp([trial.record["accuracy"] for trial in trials], axis=0).max())
+
+
+def _beaten(point: tuple, points) -> bool:
+    """Whether one of the points is larger in both."""
+    return any(gain > point[0] and rho > point[1] for gain, rho in points)
+
+
+def by_graph(found: list[Trial]) -> list[dict[str, Trial]]:
+    """For each setting the gossip of the three graphs, and CYCle's."""
+    groups: dict[tuple, dict[str, Trial]] = {}
+    for trial in found:
+        if "gossip" in trial.run.method:
+            name = "cycle" if trial.run.method == "cycle-gossip" else trial.record["options"]["topology"]
+            groups.setdefault(trial.setting, {})[name] = trial
+    return list(groups.values())
+
+
+def graphs(found: list[Trial]) -> pd.DataFrame:
+    """One row for each of these settings: the measures by graph, what is missing NaN; and who is how good alone."""
+    rows = []
+    for group in by_graph(found):
+        trial = next(iter(group.values()))
+        alone = trial.record["standalone"]
+        row = {"case": str(trial), "alone": np.std(alone), "fifth": alone[4], "sixth": alone[5]}
+        row |= {"third_and_fourth_best": set(np.argsort(alone)[-2:].tolist()) == {2, 3}}
+        row |= {"kept_in_print": kept_in_print()}
+        for name in GRAPHS:
+            one, rest = group.get(name), [other.report for other in group.values() if other is not group.get(name)]
+            row |= {f"{name}_missing": one is None, f"only_{name}": not rest}
+            row |= {f"rest_MCG_{name}": max((report.mcg for report in rest), default=np.nan)}
+            row |= {f"rest_CGS_{name}": min((report.cgs for report in rest), default=np.nan)}
+            for key, measure in {"MCG": "mcg", "CGS": "cgs", "rho": "correlation", "p": "correlation_p"}.items():
+                row[f"{key}_{name}"] = getattr(one.report, measure) if one else np.nan
+            row[f"spread_{name}"] = np.std(one.record["accuracy"]) if one else np.nan
+        if "cycle" in group and group["cycle"].record["reputation"]:
+            weights = [np.array(entry["matrix"]) for entry in group["cycle"].record["reputation"]]
+            row |= {
+                f"fourth_{when}": W[0, 3] / W[0, 1:].mean()
+                for when, W in (("first", weights[0]), ("last", weights[-1]))
+            }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def kept_in_print() -> float:
+    """The part of the complete graph's MCG that CYCle keeps on Fed-ISIC2019 in the paper's table."""
+    cycle, complete = (paper.metric("fed-isic", method, "natural", 6, "MCG") for method in ("cycle-gossip", "gossip"))
+    return cycle / complete
