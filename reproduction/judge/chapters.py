@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from reproduction.experiments.shared import AUGMENTED, PRINTED_RATE
 from reproduction.judge import evidence, free_riders, printed
 from reproduction.judge.claim import Claim, judge, read
 from reproduction.judge.trials import trials
@@ -20,8 +19,8 @@ def once_more(experiment: str, variant: str, how: str) -> tuple[Claim, ...]:
 
 CLAIMS = {
     "cifar": read("cifar", evidence),
-    "printed-numbers": once_more("augmentation", AUGMENTED, "with augmented images")
-    + once_more("cifar10-cnn-augmented", PRINTED_RATE, "with augmented images at the printed rate"),
+    "printed-numbers": once_more("augmentation", "augmented", "with augmented images")
+    + once_more("cifar10-cnn-augmented", "augmented-lr0.1", "with augmented images at the printed rate"),
     "baselines": read("baselines", evidence),
     "when-somebody-lies": read("when-somebody-lies", evidence, free_riders),
     "sensitivity": read("sensitivity", evidence)
@@ -42,7 +41,7 @@ def verdicts(chapter: str | None = None, results: Path = RESULTS) -> pd.DataFram
     found, frames = cache(lambda experiments, profile: trials(experiments, profile, results)), []
     for name in CLAIMS if chapter is None else [chapter]:
         for profile in RECORDED:
-            frame = judge(CLAIMS[name], lambda claim, profile=profile: found(tuple(claim.experiments), profile))
+            frame = judge(CLAIMS[name], lambda claim, profile=profile: found(claim.experiments, profile))
             frames.append(frame.assign(chapter=name, profile=profile))
     return pd.concat(frames, ignore_index=True)
 

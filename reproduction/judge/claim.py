@@ -2,7 +2,8 @@
 
 import tomllib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -44,8 +45,7 @@ class Claim:
 
     def check(self, evidence) -> list[Case]:
         """The name of each case, and whether it holds."""
-        frame = self.table(evidence) if len(evidence) else pd.DataFrame()
-        frame = self.rows(frame)
+        frame = self.rows(self.table(evidence)) if len(evidence) else pd.DataFrame()
         return list(zip(frame["case"], self.answers(frame), strict=True)) if len(frame) else []
 
     def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -53,22 +53,21 @@ class Claim:
 
     def answers(self, frame: pd.DataFrame) -> list[bool | None]:
         """Of each row, True, False or None."""
-
-        def asked(expression):
-            return frame.eval(expression, engine="python", local_dict={"similar": similar})
-
-        found = [None] * len(frame)
-        if self.beyond:
-            ahead = zip(*(asked(expression) for expression in self.beyond), strict=True)
-            noise = asked(self.within)
-            found = [all_of(beyond(one, most) for one in row) for row, most in zip(ahead, noise, strict=True)]
-        if self.holds:
-            found = [
-                True if held else other if self.beyond else False
-                for held, other in zip(asked(self.holds), found, strict=True)
-            ]
+        if frame.empty:
+            return []
+        asked = partial(frame.eval, engine="python", local_dict={"similar": similar})
         if self.undecided:
-            found = [None if open_ else held for open_, held in zip(asked(self.undecided), found, strict=True)]
+            out = asked(self.undecided)
+            answers = iter(replace(self, undecided="").answers(frame[~out]))
+            return [None if undecided else next(answers) for undecided in out]
+        found = [False] * len(frame)
+        if self.beyond:
+            ahead = zip(*map(asked, self.beyond), strict=True)
+            found = [
+                all_of(beyond(one, noise) for one in row) for row, noise in zip(ahead, asked(self.within), strict=True)
+            ]
+        if self.holds:
+            found = [bool(held) or other for held, other in zip(asked(self.holds), found, strict=True)]
         return found
 
 
@@ -85,8 +84,11 @@ def read(name: str, *modules, variant: str = "", **fields) -> tuple[Claim, ...]:
     """
     text = (CLAIMS / f"{name}.toml").read_text(encoding="utf-8").replace("VARIANT", variant)
     tables = {name: table for module in modules for name, table in vars(module).items()}
-    entries = [fields | entry for entry in tomllib.loads(text)["claim"]]
-    return tuple(Claim(**entry | {"table": tables[entry["table"]]}) for entry in entries)
+    claims = []
+    for entry in tomllib.loads(text)["claim"]:
+        entry = {key: tuple(value) if isinstance(value, list) else value for key, value in (fields | entry).items()}
+        claims.append(Claim(**entry | {"table": tables[entry["table"]]}))
+    return tuple(claims)
 
 
 def verdict(cases: list[Case], claim: Claim) -> str:

@@ -13,7 +13,6 @@ from reproduction.paper.printed_runs import GOSSIP, HONEST
 from reproduction.records import RESULTS
 
 DEVIATIONS = 2  # over seeds, that a printed value may lie from the measured mean and be said to agree
-PLACE = ["table", "dataset", "model", "split", "N"]
 
 
 def printed() -> pd.DataFrame:
@@ -60,28 +59,49 @@ def cells(profile: str, results: Path = RESULTS) -> pd.DataFrame:
 
     Where order is judged, CYCle's printed and measured values stand beside it; `network` is the one that was run.
     """
-    frame, found = printed(), measured(profile, results)
-    keys = frame[[*PLACE, "participant_or_metric", "method"]].itertuples(index=False, name=None)
-    in_print = dict(zip(keys, frame["value"], strict=True))
+    found, both = measured(profile, results), {}  # the printed row, and trial and value by seed
+    for row in printed().itertuples():
+        place, measure = (row.table, row.dataset, row.model, row.split, row.N), row.participant_or_metric
+        trials = _trials(found, *place, row.method)
+        values = {seed: value(trial, measure, HONEST.get(row.table)) for seed, trial in trials.items()}
+        both[*place, measure, row.method] = row, trials, values
     rows = []
-    for row in frame.itertuples():
-        place = (row.table, row.dataset, row.model, row.split, row.N)
-        measure, seeds = row.participant_or_metric, _seeds(found, place, row.method)
-        values = np.array([value(trial, measure, HONEST.get(row.table)) for trial in seeds.values()])
+    for (*place, measure, method), (row, trials, values) in both.items():
+        measured_values = np.array([*values.values()])
         several = len(values) > 1
         entry = {"table": row.table, "dataset": row.dataset, "setting": f"{row.label}, N = {row.N}"}
-        entry |= {"network": next(map(network, seeds.values()), "")}
-        entry |= {"method": row.method, "measure": measure, "printed": row.value, "seeds": len(values)}
-        entry |= {"measured": values.mean() if len(values) else np.nan}
-        entry |= {"spread": values.std(ddof=1) if several else np.nan}
+        entry |= {"network": next(map(network, trials.values()), ""), "method": method, "measure": measure}
+        entry |= {"printed": row.value, "seeds": len(values)}
+        entry |= {"measured": measured_values.mean() if len(values) else np.nan}
+        entry |= {"spread": measured_values.std(ddof=1) if several else np.nan}
         entry |= {"sign": None, "order": None, "size": None}
-        if len(values):
-            entry["sign"] = _sign(row, in_print.get((*place, measure, "SA")), seeds)
-            entry |= _order(row, place, in_print, found, seeds)
+        alone = both.get((*place, measure, "SA"))
+        if values and measure in ("MCG", "rho"):
+            entry["sign"] = agree(row.value, entry["measured"])
+        elif values and measure.startswith("P") and method != "SA" and alone:
+            gains = [trial.report.gains[int(measure[1:]) - 1] for trial in trials.values()]
+            entry["sign"] = agree(row.value - alone[0].value, np.mean(gains))
+        ours = next((both[*place, measure, name] for name in _rivals(method) if (*place, measure, name) in both), None)
+        if common := values.keys() & ours[2].keys() if ours else ():
+            theirs, own = (np.mean([of[seed] for seed in common]) for of in (values, ours[2]))
+            entry["order"] = agree(ours[0].value - row.value, own - theirs)
+            entry |= {"CYCle printed": ours[0].value, "CYCle measured": own}
         if several:
             entry["size"] = bool(abs(row.value - entry["measured"]) <= DEVIATIONS * entry["spread"])
         rows.append(entry)
     return pd.DataFrame(rows)
+
+
+def _trials(found, table, dataset, model, split, n, method) -> dict[int, Trial]:
+    models = [model] if model else [*MODEL_NAMES.values(), None]  # some tables do not name the network
+    return next((found[key] for name in models if (key := (table, dataset, name, split, n, method)) in found), {})
+
+
+def _rivals(method: str) -> tuple[str, ...]:
+    """How a table calls the CYCle that stands beside a method."""
+    if method == "SA" or method.startswith("CYCle"):
+        return ()
+    return ("CYCle[Gossip]",) if method in GOSSIP else ("CYCle[PDL]", "CYCle")
 
 
 def breakdown(profile: str, results: Path = RESULTS) -> pd.DataFrame:
@@ -104,35 +124,3 @@ def breakdown(profile: str, results: Path = RESULTS) -> pd.DataFrame:
 def agree(in_print: float, ours: float) -> bool | None:
     """In sign; None where print has a tie, or ours is undefined, as the correlation with one accuracy for all is."""
     return bool(np.sign(in_print) == np.sign(ours)) if in_print and np.isfinite(ours) else None
-
-
-def _seeds(found, place, method) -> dict[int, Trial]:
-    table, dataset, model, split, n = place
-    models = [model] if model else [*MODEL_NAMES.values(), None]  # some tables do not name the network
-    return next((found[key] for name in models if (key := (table, dataset, name, split, n, method)) in found), {})
-
-
-def _sign(row, alone, seeds) -> bool | None:
-    """Of a mean gain, a correlation or a participant's gain; None where there is no sign to compare."""
-    measure = row.participant_or_metric
-    if measure in ("MCG", "rho"):
-        return agree(row.value, np.mean([value(trial, measure) for trial in seeds.values()]))
-    if measure.startswith("P") and row.method != "SA" and alone is not None:
-        gains = [trial.report.gains[int(measure[1:]) - 1] for trial in seeds.values()]
-        return agree(row.value - alone, np.mean(gains))
-    return None
-
-
-def _order(row, place, in_print, found, seeds) -> dict:
-    """Whether CYCle stands on the same side of this method as in print, and where, over the seeds of both."""
-    measure, rivals = row.participant_or_metric, ("CYCle[PDL]", "CYCle")
-    if row.method in GOSSIP:
-        rivals = ("CYCle[Gossip]",)
-    ours = next((name for name in rivals if (*place, measure, name) in in_print), None)
-    other = _seeds(found, place, ours) if ours else {}
-    common = seeds.keys() & other.keys()
-    if not common or row.method == "SA" or row.method.startswith("CYCle"):
-        return {}
-    theirs, own = (np.mean([value(by_seed[seed], measure) for seed in common]) for by_seed in (seeds, other))
-    reference = in_print[*place, measure, ours]
-    return {"order": agree(reference - row.value, own - theirs), "CYCle printed": reference, "CYCle measured": own}

@@ -37,9 +37,10 @@ def runs(found: list[Trial]) -> pd.DataFrame:
 def _scored(trial: Trial) -> dict:
     """Scores before the momentum: those that P1, the first two and the others received first, last, and on average."""
     scores, begin, end = scores_of(trial.record), trial.received(0), trial.received(-1)
-    others, average = scores[0][1:], np.nanmean(scores, axis=(0, 1))
+    given, average = scores[0][1:], np.nanmean(scores, axis=(0, 1))
+    to_others = np.nansum(given[:, 1:], axis=1) / max(trial.run.n - 2, 1)
     return {
-        "first_scored_highest": bool(np.all(others[:, 0] > np.nanmean(others[:, 1:], axis=1))),
+        "first_scored_highest": bool(np.all(given[:, 0] > to_others)),
         "P1_at_first": begin[0],
         "P1_at_last": end[0],
         "change_of_P1": end[0] - begin[0],
@@ -156,7 +157,7 @@ def by_graph(found: list[Trial]) -> list[dict[str, Trial]]:
 
 
 def graphs(found: list[Trial]) -> pd.DataFrame:
-    """One row for each of these settings: the measures by graph, what is missing NaN; and who is how good alone."""
+    """One row for each of these settings: the measures by graph, and who is how good alone."""
     rows = []
     for group in by_graph(found):
         trial = next(iter(group.values()))
@@ -164,20 +165,19 @@ def graphs(found: list[Trial]) -> pd.DataFrame:
         row = {"case": str(trial), "alone": np.std(alone), "fifth": alone[4], "sixth": alone[5]}
         row |= {"third_and_fourth_best": set(np.argsort(alone)[-2:].tolist()) == {2, 3}}
         row |= {"kept_in_print": kept_in_print()}
-        for name in GRAPHS:
-            one, rest = group.get(name), [other.report for other in group.values() if other is not group.get(name)]
-            row |= {f"{name}_missing": one is None, f"only_{name}": not rest}
-            row |= {f"rest_MCG_{name}": max((report.mcg for report in rest), default=np.nan)}
-            row |= {f"rest_CGS_{name}": min((report.cgs for report in rest), default=np.nan)}
-            for key, measure in {"MCG": "mcg", "CGS": "cgs", "rho": "correlation", "p": "correlation_p"}.items():
-                row[f"{key}_{name}"] = getattr(one.report, measure) if one else np.nan
-            row[f"spread_{name}"] = np.std(one.record["accuracy"]) if one else np.nan
-        if "cycle" in group and group["cycle"].record["reputation"]:
+        row |= {f"{name}_missing": name not in group for name in GRAPHS}
+        for name, one in group.items():
+            row |= {f"MCG_{name}": one.report.mcg, f"CGS_{name}": one.report.cgs}
+            row |= {f"rho_{name}": one.report.correlation, f"p_{name}": one.report.correlation_p}
+            row |= {f"spread_{name}": np.std(one.record["accuracy"])}
+        others = [one.report.cgs for name, one in group.items() if name != "cycle"]
+        rivals = [one.report.mcg for name, one in group.items() if name != "complete"]
+        row |= {"CGS_of_the_graphs": min(others, default=np.nan), "MCG_of_the_others": max(rivals, default=np.nan)}
+        if "cycle" in group:
             weights = [np.array(entry["matrix"]) for entry in group["cycle"].record["reputation"]]
-            row |= {
-                f"fourth_{when}": W[0, 3] / W[0, 1:].mean()
-                for when, W in (("first", weights[0]), ("last", weights[-1]))
-            }
+            row["fourth_at_first"], row["fourth_at_last"] = (
+                W[0, 3] / W[0, 1:].mean() for W in (weights[0], weights[-1])
+            )
         rows.append(row)
     return pd.DataFrame(rows)
 

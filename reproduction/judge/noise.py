@@ -31,27 +31,17 @@ def recorded_twice(profile: str, results: Path = RESULTS) -> pd.DataFrame:
     else who flips labels, or in two imbalanced splits (these are dealt by one shuffle, so equal bounds make equal
     parts). What agrees in every participant was made on processors that round alike, and does not count.
     """
-    pairs = []
-    for again in sorted((results / AGAIN / profile).rglob("*.json")):
-        path = results / again.relative_to(results / AGAIN)
-        if path.exists():
-            one = load(path)
-            pairs.append((path, one, load(again), range(len(one["accuracy"]))))
-    files = sorted((results / profile).glob("*/*/standalone*.json"))
-    alone = {path: load(path) for path in files if "flip" in path.name or path.parent.name.startswith("imbalanced")}
-    alone |= {path: load(path) for path in files if any(path.parent == other.parent for other in alone)}
-    for (path, one), (other_path, other) in combinations(alone.items(), 2):
+    again = {results / path.relative_to(results / AGAIN): path for path in (results / AGAIN / profile).rglob("*.json")}
+    pairs = [(path, load(path), load(other)) for path, other in sorted(again.items()) if path.exists()]
+    pairs = [(path, one, other, range(one["n"])) for path, one, other in pairs]
+    alone = [(path, load(path)) for path in sorted((results / profile).glob("*/*/standalone*.json"))]
+    for (path, one), (other_path, other) in combinations(alone, 2):
         if path.parent.parent == other_path.parent.parent and one["seed"] == other["seed"]:
             pairs.append((other_path, one, other, _same_participants(one, other)))
     rows = [
-        {
-            "run": path.relative_to(results).as_posix(),
-            "participant": n,
-            "first": min(first, again),
-            "again": max(first, again),
-        }
+        (path.relative_to(results).as_posix(), n, *sorted((one["accuracy"][n], other["accuracy"][n])))
         for path, one, other, who in pairs
-        for n, first, again in [(n, one["accuracy"][n], other["accuracy"][n]) for n in who]
+        for n in who
         if any(one["accuracy"][k] != other["accuracy"][k] for k in who)
     ]
     frame = pd.DataFrame(rows, columns=["run", "participant", "first", "again"])

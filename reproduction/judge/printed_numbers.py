@@ -4,7 +4,6 @@ A reading is a setting that was run at the paper's scale, and a moment at which 
 epoch, everybody's best, or, of those who train alone, the end of the local epochs.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,88 +12,48 @@ import pandas as pd
 from reproduction import paper, records
 from reproduction.records import RESULTS
 
-PRINTED = "performance-study-table-c10-right"  # every participant's accuracy, CNN, five splits
-METHODS = ("standalone", "cycle")
+METHODS = {"standalone": "alone", "cycle": "CYCle"}
+MOMENTS = ("last epoch", "best epoch", "after the local epochs")
 TESTED = 2000 * 3  # the answers behind a printed accuracy, as its digits say (see the audit)
+READINGS = {  # by its name in a table: the experiment that runs it, and under which variant
+    "plain images, rate 0.05": ("cifar10-cnn", ""),
+    "rate 0.1": ("learning-rate", "lr0.1"),
+    "rate 0.1, cross-entropy at T": ("own-temperature", "own-T5-lr0.1"),
+    "λ₀ for each peer": ("cifar10-cnn-per-peer", "per-peer"),
+    "augmented": ("augmentation", "augmented"),
+    "augmented, rate 0.1": ("cifar10-cnn-augmented", "augmented-lr0.1"),
+    "augmented, rate 0.1, λ₀ for each peer": ("cifar10-cnn-augmented", "augmented-lr0.1-per-peer"),
+    "augmented, rate 0.1, decays at 50 and 75": ("printed-numbers", "augmented-lr0.1-late"),
+    "augmented, rate 0.1, decays at 50 and 75, T = 10": ("printed-numbers", "augmented-lr0.1-late-T10"),
+}
 
 
-@dataclass(frozen=True)
-class Reading:
-    """A setting: how a table calls it, the experiment that runs it, under which variant."""
-
-    name: str
-    experiment: str
-    variant: str = ""
-
-
-READINGS = (
-    Reading("plain images, rate 0.05", "cifar10-cnn"),
-    Reading("rate 0.1", "learning-rate", "lr0.1"),
-    Reading("rate 0.1, cross-entropy at T", "own-temperature", "own-T5-lr0.1"),
-    Reading("λ₀ for each peer", "cifar10-cnn-per-peer", "per-peer"),
-    Reading("augmented", "augmentation", "augmented"),
-    Reading("augmented, rate 0.1", "cifar10-cnn-augmented", "augmented-lr0.1"),
-    Reading("augmented, rate 0.1, λ₀ for each peer", "cifar10-cnn-augmented", "augmented-lr0.1-per-peer"),
-    Reading("augmented, rate 0.1, decays at 50 and 75", "printed-numbers", "augmented-lr0.1-late"),
-    Reading("augmented, rate 0.1, decays at 50 and 75, T = 10", "printed-numbers", "augmented-lr0.1-late-T10"),
-)
-
-
-def last(record: dict) -> list[float]:
-    return record["accuracy"]
-
-
-def best(record: dict) -> list[float]:
-    """Everybody's best over the tested epochs of the rounds: of a curve that is not shown, the peak."""
-    curve = [point["accuracy"] for point in record["curve"] if point["round"] >= 0]
-    return np.max(curve, axis=0).tolist()
-
-
-def after_local(record: dict) -> list[float] | None:
-    """What the local epochs alone gave: another B_n than that of participants who train to the end."""
-    return next((point["accuracy"] for point in record["curve"] if point["round"] == -1), None)
-
-
-MOMENTS = {"last epoch": last, "best epoch": best, "after the local epochs": after_local}
+def moments(record: dict) -> dict[str, list[float]]:
+    """Everybody's accuracy at each moment; the best is that over the tested epochs of the rounds."""
+    curve = {point["round"]: point["accuracy"] for point in record["curve"]}
+    best = np.max([accuracy for tested, accuracy in curve.items() if tested >= 0], axis=0).tolist()
+    found = dict(zip(MOMENTS, (record["accuracy"], best, curve.get(-1)), strict=True))
+    if record["method"] != "standalone" or -1 not in curve:
+        del found["after the local epochs"]
+    return found
 
 
 def printed(method: str, split: str) -> np.ndarray:
     """The printed accuracies P1 to P5 of a method of the CNN's table on a split."""
-    frame = paper.participants()
-    names = paper.METHOD_NAMES[method]
-    row = frame[frame["table"].eq(PRINTED) & frame["split"].eq(split) & frame["method"].isin(names)]
-    return row[["P1", "P2", "P3", "P4", "P5"]].to_numpy(dtype=float)[0]
+    return np.array([paper.metric("cifar10-cnn", method, split, 5, f"P{n}") for n in range(1, 6)])
 
 
 def accuracies(profile: str = "paper", results: Path = RESULTS) -> pd.DataFrame:
     """One row for each participant, reading and moment: its accuracy here and in print. Alone and under CYCle."""
-    rows, seen = [], set()
-    for reading in READINGS:
-        for run, record in records.read(reading.experiment, profile, results=results):
-            if run.method not in METHODS or run.variant != reading.variant or run.path in seen:
-                continue
-            seen.add(run.path)
-            for moment, taken in MOMENTS.items():
-                values = taken(record)
-                if values is None or (moment == "after the local epochs" and run.method != "standalone"):
-                    continue
-                pairs = zip(values, printed(run.method, run.split), strict=True)
-                rows += [
-                    {
-                        "reading": reading.name,
-                        "taken": moment,
-                        "method": run.method,
-                        "split": run.split,
-                        "seed": run.seed,
-                        "path": run.path,
-                        "participant": f"P{n + 1}",
-                        "images": record["sizes"][n],
-                        "here": here,
-                        "printed": there,
-                    }
-                    for n, (here, there) in enumerate(pairs)
-                ]
-    return pd.DataFrame(rows)
+    frames: dict[tuple, pd.DataFrame] = {}
+    for reading, (experiment, variant) in READINGS.items():
+        for run, record in records.read(experiment, profile, results=results):
+            for moment, here in moments(record).items() if run.method in METHODS and run.variant == variant else ():
+                names = {"reading": reading, "taken": moment, "method": run.method, "split": run.split}
+                names |= {"seed": run.seed, "path": run.path, "participant": [f"P{n}" for n in range(1, run.n + 1)]}
+                values = {"images": record["sizes"], "here": here, "printed": printed(run.method, run.split)}
+                frames.setdefault((run.path, moment), pd.DataFrame(names | values))
+    return pd.concat(frames.values(), ignore_index=True)
 
 
 def distances(frame: pd.DataFrame, splits=None, seed: int = 0) -> pd.DataFrame:
@@ -103,9 +62,9 @@ def distances(frame: pd.DataFrame, splits=None, seed: int = 0) -> pd.DataFrame:
     rows = []
     for (reading, taken), group in frame.groupby(["reading", "taken"], sort=False):
         row = {"reading": reading, "taken": taken}
-        for method, name in zip(METHODS, ("alone", "CYCle"), strict=True):
+        for method, name in METHODS.items():
             apart = (group["here"] - group["printed"])[group["method"].eq(method)]
-            row |= {name: float(np.sqrt((apart**2).mean())) if len(apart) else np.nan, f"{name}, values": len(apart)}
+            row |= {name: np.sqrt((apart**2).mean()), f"{name}, values": len(apart)}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -129,12 +88,9 @@ def without_the_dip(frame: pd.DataFrame, dip: int = 5000) -> pd.DataFrame:
     The curve is the printed accuracy alone against the logarithm of the amount of data, straight between two sizes.
     """
     even = frame[~frame["split"].str.startswith("dirichlet")].drop_duplicates(["method", "split", "participant"])
-    alone, together = (even[even["method"] == method] for method in METHODS)
-    curve = alone.groupby("images")["printed"].mean()
-    others = curve.drop(dip)
-    expected = float(np.interp(np.log(dip), np.log(others.index), others))
-    reached = together[together["images"] == dip].groupby("split", sort=False)["printed"].mean()
-    found = alone[alone["images"] == dip].groupby("split", sort=False)["printed"].mean()
-    return pd.DataFrame(
-        {"B": found, "B on the curve": expected, "gain": reached - found, "gain on the curve": reached - expected}
-    )
+    curve = even[even["method"].eq("standalone")].groupby("images")["printed"].mean().drop(dip)
+    expected = float(np.interp(np.log(dip), np.log(curve.index), curve))
+    means = even[even["images"].eq(dip)].pivot_table(index="split", columns="method", values="printed", sort=False)
+    alone, reached = means["standalone"], means["cycle"]
+    found = {"B": alone, "B on the curve": expected, "gain": reached - alone, "gain on the curve": reached - expected}
+    return pd.DataFrame(found)

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 
+from reproduction.judge import evidence
+from reproduction.judge.chapters import CLAIMS
 from reproduction.judge.claim import counted
-from reproduction.judge.claims import fed_isic, sensitivity
 
 ALONE = [40.0, 50.0, 60.0, 45.0, 55.0]
+ON_BETA = [claim for claim in CLAIMS["sensitivity"] if claim.name]
 AGREED = [72.0, 71.9, 71.8, 72.0, 71.9]
 
 
@@ -36,7 +38,7 @@ def over_betas(trial):
 
 def test_claims_about_beta(over_betas):
     def told(*arguments, **more):
-        return answers(sensitivity.ON_BETA, over_betas(*arguments, **more))
+        return answers(ON_BETA, over_betas(*arguments, **more))
 
     assert set(told(fairer, sent=600).values()) == {"yes"}
     assert told(fairer)["sends like complete"] == "no"
@@ -72,16 +74,16 @@ def on_skin(trial):
 
 
 def test_claims_about_skin(on_skin, monkeypatch):
-    monkeypatch.setattr(fed_isic, "kept_in_print", lambda: 0.6)
-    assert set(answers(fed_isic.CLAIMS, on_skin()).values()) == {"yes"}
+    monkeypatch.setattr(evidence, "kept_in_print", lambda: 0.6)
+    assert set(answers(CLAIMS["fed-isic"], on_skin()).values()) == {"yes"}
 
     def flipped(**changes):
-        told = answers(fed_isic.CLAIMS, on_skin(**changes))
+        told = answers(CLAIMS["fed-isic"], on_skin(**changes))
         return {name for name, answer in told.items() if answer == "no"}
 
-    assert answers(fed_isic.CLAIMS, on_skin(complete=[68.0] * 6))["complete negative"] == "undecided"
+    assert answers(CLAIMS["fed-isic"], on_skin(complete=[68.0] * 6))["complete negative"] == "undecided"
     assert flipped(ring=shifted(SKIN_ALONE, 30)) == {"ring unfair", "lowest CGS"}
     assert flipped(exponential=[70.0, 69.0, 70.0, 69.0, 70.0, 69.0]) == {"complete highest"}
     assert flipped(cycle=[54.0, 53.0, 60.0, 56.0, 44.0, 43.0]) == {"utility"}
     assert flipped(risen=0.05) == {"P4 rises"}
-    assert answers(fed_isic.CLAIMS, on_skin()[:1])["lowest CGS"] == "undecided"
+    assert answers(CLAIMS["fed-isic"], on_skin()[:1])["lowest CGS"] == "undecided"

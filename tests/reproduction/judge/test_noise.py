@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from reproduction.fields import load
-from reproduction.judge import noise, trials
+from reproduction.judge import chapters, noise, trials
+from reproduction.judge.claim import all_of
 from reproduction.records import RESULTS
 
 
@@ -60,17 +61,17 @@ def test_within_the_noise_a_case_is_undecided(recorded, tmp_path, ahead, held):
     recorded("cifar10-cnn", np.array([2] * 5) + ahead)
     recorded("cifar10-cnn", [2] * 5, "vpdl")
     found = trials.trials(("cifar10-cnn",), "laptop", tmp_path)
-    assert [one for _, one in trials.compare("cycle", ("vpdl",), trials.more)(found)] == [held]
-    positive = dict(trials.each(("cycle",), trials.everybody_gains, ("imbalanced-0.6-1",))(found))
+    asked = {claim.checked: claim.check(found) for claim in chapters.CLAIMS["cifar"]}
+    assert [one for _, one in asked["larger MCG than VPDL"]] == [held]
+    positive = dict(asked["the smallest gain is above 0"])
     assert [answer for name, answer in positive.items() if "seed 0" in name] == [True if ahead > 0 else None]
 
 
-def test_both_is_false_before_it_is_undecided():
-    answers = {True: lambda *_: True, False: lambda *_: False, None: lambda *_: None}
-    for first in answers:
-        for second in answers:
-            found = trials.both(answers[first], answers[second])(0, 0)
-            assert found is (False if False in (first, second) else None if None in (first, second) else True)
+def test_all_is_false_before_it_is_undecided():
+    for first in (True, False, None):
+        for second in (True, False, None):
+            expected = False if False in (first, second) else None if None in (first, second) else True
+            assert all_of([first, second]) is expected
 
 
 def test_what_is_recorded_again_is_the_same_run_on_another_processor():

@@ -3,8 +3,8 @@
 import pytest
 
 from reproduction import paper
+from reproduction.judge import chapters
 from reproduction.judge.claim import judge
-from reproduction.judge.claims import audit as claims
 
 DETAIL = "performance-study-table-c10-"
 HOMOGENEOUS, SKEWED = {"label": "Homogeneous"}, {"label": "Imbalanced (0.8, 1)"}
@@ -54,7 +54,7 @@ CLAIM_CHANGES = {
 
 def judged(values):
     """Verdict and number of cases against, by claim."""
-    frame = judge(claims.CLAIMS, values)
+    frame = judge(chapters.PRINTED, values)
     against = frame["cases"] - frame["in favour"]
     return dict(zip(frame["the paper"], zip(frame["verdict"], against, strict=True), strict=True))
 

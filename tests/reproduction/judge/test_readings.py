@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reproduction import paper
-from reproduction.judge import readings
-from reproduction.judge.claims import gossip
+from reproduction.judge import chapters, readings
 
 ALONE = [40.0, 50.0, 60.0, 45.0, 55.0]  # mean 50, spread 7.07
 AGREED = [72.0, 71.9, 71.8, 72.0, 71.9]  # on the complete graph: alike, and lower for whoever is better alone
-SENTENCES = (*gossip.CLAIMS, *gossip.ELSEWHERE)
+ON_GOSSIP = chapters.CLAIMS["gossip"]
+SENTENCES = (*ON_GOSSIP, *chapters.ELSEWHERE)
 FAIR = [69.0, 71.0, 73.0, 70.0, 72.0]  # CYCle: alike in the mean, ordered as alone
 
 
@@ -25,7 +25,7 @@ def pair(trial):
     ]  # fmt: skip
 
 
-def verdicts(found, point="after", claims=gossip.TRAITS):
+def verdicts(found, point="after", claims=chapters.TRAITS):
     judged = readings.by_reading(found, claims)
     row = judged[judged["tested"] == point].iloc[0]
     return {claim.name: row[claim.name] for claim in claims}
@@ -56,14 +56,14 @@ def test_one_change_flips_one_verdict(pair, name):
     changed = pair(accuracy) if method == "gossip" else pair(cycle=accuracy)
     found = verdicts(changed)
     assert {trait for trait, answer in found.items() if answer == "no"} == expected
-    concluded = readings.conclude(readings.by_reading(changed, gossip.TRAITS), gossip.TRAITS)
+    concluded = readings.conclude(readings.by_reading(changed, chapters.TRAITS), chapters.TRAITS)
     assert set(concluded["conclusion"]) == {"contradicted"}
     assert set(concluded["against"].iloc[0].split(", ")) == expected
 
 
 def test_a_pair_that_fits_is_consistent_in_every_trait_and_claim(pair):
     assert set(verdicts(pair()).values()) == set(verdicts(pair(), claims=SENTENCES).values()) == {"yes"}
-    concluded = readings.conclude(readings.by_reading(pair(), gossip.TRAITS), gossip.TRAITS)
+    concluded = readings.conclude(readings.by_reading(pair(), chapters.TRAITS), chapters.TRAITS)
     assert set(concluded["conclusion"]) == {"consistent"}
 
 
@@ -76,11 +76,11 @@ def test_size_of_the_gain_is_compared_with_the_printed_one(pair):
 def test_a_loser_and_a_lost_gain_are_seen(pair):
     for loser in (59.9, ALONE[2]):  # who gains nothing gains nothing
         changed = pair(cycle=[69.0, 71.0, loser, 70.0, 72.0])
-        assert verdicts(changed, claims=gossip.CLAIMS)["every gain positive"] == "no"
+        assert verdicts(changed, claims=ON_GOSSIP)["every gain positive"] == "no"
     printed = readings.limits()["MCG given up"]
     for lost, answer in ((printed - 0.2, "yes"), (printed + 0.2, "no")):
         changed = pair(cycle=shifted(FAIR, np.mean(AGREED) - np.mean(FAIR) - lost))
-        assert verdicts(changed, claims=gossip.CLAIMS)["MCG kept"] == answer
+        assert verdicts(changed, claims=ON_GOSSIP)["MCG kept"] == answer
 
 
 def test_points_seeds_and_readings_stay_apart(trial):
@@ -92,12 +92,12 @@ def test_points_seeds_and_readings_stay_apart(trial):
         trial("cycle-gossip", FAIR, link_rule="relative"),
         trial("cycle-gossip", FAIR, local_steps=5),  # no partner that mixes every five minibatches
     ]
-    judged = readings.by_reading(found, gossip.TRAITS).set_index(["reading", "tested"])
+    judged = readings.by_reading(found, chapters.TRAITS).set_index(["reading", "tested"])
     assert list(judged.index) == [(r, p) for r in ("as printed", "relative links") for p in ("after", "before")]
     assert judged.loc[("as printed", "after"), "corr. defined"] == "1 of 2"
     assert judged.loc[("as printed", "before"), "corr. defined"] == "yes"
     assert judged.loc[("relative links", "after"), "corr. defined"] == "no"
-    concluded = readings.conclude(judged.reset_index(), gossip.TRAITS).set_index(["reading", "tested"])["conclusion"]
+    concluded = readings.conclude(judged.reset_index(), chapters.TRAITS).set_index(["reading", "tested"])["conclusion"]
     assert concluded[("as printed", "after")] == "possible"
     table = readings.numbers(readings.frame_of(found)).set_index(["reading", "tested"])
     assert table.loc[("as printed", "after"), "complete Pearson (p)"] == "undefined"
@@ -144,14 +144,14 @@ def test_two_participants_say_nothing_about_cycle(pair):
     two = moved(pair(), n=2)
     silent = {"corr. defined", "corr. negative", "CYCle corr. high", "MCG alike"}
     assert {name for name, answer in verdicts(two).items() if answer == ""} >= silent
-    assert set(verdicts(two, claims=gossip.CLAIMS).values()) == {""}
+    assert set(verdicts(two, claims=ON_GOSSIP).values()) == {""}
 
 
 def test_significantly_is_more_than_on_par(pair):
     """CGS 7.07 on the complete graph (its participants end alike); CYCle's must be below 6.0."""
     for factor, answer in ((0.1, "no"), (0.3, "yes")):
         changed = pair([72.0] * 5, [72 + factor * (b - 50) for b in ALONE])
-        assert verdicts(changed, claims=gossip.CLAIMS)["CGS reduced"] == answer
+        assert verdicts(changed, claims=ON_GOSSIP)["CGS reduced"] == answer
 
 
 def test_correlations_say_nothing_among_equals(pair):
