@@ -42,16 +42,10 @@ TESTED_ELSEWHERE = {
     "reproduction.settings": "splits, parties and paths: test_records.py, test_execute.py",
     "reproduction.vision": "imported before every test: test_models.py",
     "reproduction.data.lesions": "the pictures of the stand-in: test_fedisic.py",
-<<<<<<< HEAD
-    "reproduction.judge.claim": "verdicts from cases: test_claims.py",
-=======
-    "reproduction.draw.diagrams": "pictures without data, seen in the built book: test_browser.py",
-    "reproduction.draw.tables": "against records made for it: test_figures.py, test_records.py",
     "reproduction.judge.claim": "verdicts from cases: test_chapters.py, test_noise.py",
     "reproduction.judge.evidence": "on records made for it: test_claims.py, test_chapters.py",
     "reproduction.judge.free_riders": "on records made for it: test_chapters.py",
     "reproduction.judge.printed": "one changed value moves one claim: test_printed_claims.py",
->>>>>>> cf69b82 (Judging: claims are data that ask tables of evidence, one class and one verdict; pages and tests follow)
     "reproduction.paper.measures": "through what it is printed in: test_audit.py",
     **{
         f"reproduction.draw.{name}": "a part of what chapters are made with: test_page.py"
