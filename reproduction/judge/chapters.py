@@ -41,7 +41,7 @@ def verdicts(chapter: str | None = None, results: Path = RESULTS) -> pd.DataFram
     found, frames = cache(lambda experiments, profile: trials(experiments, profile, results)), []
     for name in CLAIMS if chapter is None else [chapter]:
         for profile in RECORDED:
-            frame = judge(CLAIMS[name], lambda claim, profile=profile: found(claim.experiments, profile))
+            frame = judge(CLAIMS[name], lambda experiments, profile=profile: found(experiments, profile))
             frames.append(frame.assign(chapter=name, profile=profile))
     return pd.concat(frames, ignore_index=True)
 

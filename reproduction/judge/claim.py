@@ -44,8 +44,11 @@ class Claim:
         return f"{self.how}: {self.means}" if self.how else self.means
 
     def check(self, evidence) -> list[Case]:
+        return self.cases(self.table(evidence)) if len(evidence) else []
+
+    def cases(self, frame: pd.DataFrame) -> list[Case]:
         """The name of each case, and whether it holds."""
-        frame = self.rows(self.table(evidence)) if len(evidence) else pd.DataFrame()
+        frame = self.rows(frame)
         return list(zip(frame["case"], self.answers(frame), strict=True)) if len(frame) else []
 
     def rows(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -108,10 +111,14 @@ def verdict(cases: list[Case], claim: Claim) -> str:
 
 
 def judge(claims, evidence) -> pd.DataFrame:
-    """One row for each claim; `evidence` is what all are held to, or a function of the claim that finds it."""
-    rows = []
+    """One row for each claim; `evidence` is what all are held to, or finds it, by their experiments."""
+    rows, tables = [], {}
     for claim in claims:
-        cases = claim.check(evidence(claim) if callable(evidence) else evidence)
+        key = claim.table, claim.experiments
+        if key not in tables:
+            found = evidence(claim.experiments) if callable(evidence) else evidence
+            tables[key] = claim.table(found) if len(found) else pd.DataFrame()
+        cases = claim.cases(tables[key])
         decided = [held for _, held in cases if held is not None]
         rows.append(
             {

@@ -137,29 +137,30 @@ def effects(frame: pd.DataFrame) -> pd.DataFrame:
     if frame.empty:
         return frame
     moved = ["complete MCG", "complete CGS", "CYCle MCG", "CYCle CGS", "CYCle Pearson"]
-    by_key = frame.set_index(["split", "N", "seed", "beta"])
-    rows = []
-    for (reading, point), group in by_key.groupby(["reading", "tested"], sort=False):
+    groups = frame.set_index(["split", "N", "seed", "beta"]).groupby(["reading", "tested"], sort=False)[moved]
+    found, rows = dict(list(groups)), []
+    for (reading, point), group in found.items():
         base = "slim ResNet" if reading.startswith("slim ResNet") else "as printed"
-        origin, of, what = (base, "reading", reading) if point == "after" else (reading, "point of testing", "")
-        other = by_key[by_key["reading"].eq(origin) & by_key["tested"].eq("after")]
-        change = (group[moved] - other[moved]).reindex(group.index.intersection(other.index))
+        origin, of = (base, "reading") if point == "after" else (reading, "point of testing")
+        other = found.get((origin, "after"), group[:0])
+        change = (group - other).reindex(group.index.intersection(other.index))
         if (reading, point) != (base, "after") and len(change):
-            row = {"change": what or f"{reading}: tested before", "of": of, "cases": len(change)}
-            rows.append(row | change.mean(skipna=False).to_dict())
+            row = {"change": reading if point == "after" else f"{reading}: tested before", "of": of}
+            rows.append(row | {"cases": len(change)} | change.mean(skipna=False).to_dict())
     return pd.DataFrame(rows).sort_values("of", kind="stable", ignore_index=True) if rows else pd.DataFrame()
 
 
 def course(found: list[Trial]) -> pd.DataFrame:
     """Mean accuracy and Pearson (B, A) at every tested round of every gossip trial, after and before its mixing."""
-    rows = []
-    for trial in found:
-        for entry in trial.record["curve"] if "gossip" in trial.run.method else ():
-            for point, accuracy in entry.get("points", {}).items():
-                row = {"method": trial.run.method, "split": trial.split, "n": trial.run.n, "seed": trial.run.seed}
-                row |= {"reading": reading_of(trial.record), "round": entry["round"], "tested": point}
-                correlation = metrics.pearson(trial.record["standalone"], accuracy)[0]
-                rows.append(row | {"accuracy": float(np.mean(accuracy)), "Pearson": correlation})
+    rows = [
+        {"method": trial.run.method, "split": trial.split, "n": trial.run.n, "seed": trial.run.seed}
+        | {"reading": reading_of(trial.record), "round": entry["round"], "tested": point}
+        | {"accuracy": np.mean(accuracy), "Pearson": metrics.pearson(trial.record["standalone"], accuracy)[0]}
+        for trial in found
+        if "gossip" in trial.run.method
+        for entry in trial.record["curve"]
+        for point, accuracy in entry.get("points", {}).items()
+    ]
     return pd.DataFrame(rows)
 
 
@@ -179,10 +180,10 @@ def conclude(judged: pd.DataFrame, traits) -> pd.DataFrame:
     """Reading, point and conclusion: consistent (every trait in every case), possible (each in some), contradicted."""
     rows = []
     for row in judged.to_dict("records"):
-        answers = {trait.name: row[trait.name] for trait in traits if row[trait.name]}
-        against = [name for name, answer in answers.items() if answer == "no"]
-        hold = sum(answer == "yes" for answer in answers.values())
-        conclusion = "contradicted" if against else "consistent" if hold == len(answers) else "possible"
-        rows.append({"reading": row["reading"], "tested": row["tested"], "hold": f"{hold} of {len(answers)}"})
-        rows[-1] |= {"conclusion": conclusion, "against": ", ".join(against)}
+        told = {trait.name: row[trait.name] for trait in traits if row[trait.name]}
+        against = [name for name, answer in told.items() if answer == "no"]
+        hold = list(told.values()).count("yes")
+        conclusion = "contradicted" if against else "consistent" if hold == len(told) else "possible"
+        row = {"reading": row["reading"], "tested": row["tested"], "hold": f"{hold} of {len(told)}"}
+        rows.append(row | {"conclusion": conclusion, "against": ", ".join(against)})
     return pd.DataFrame(rows)

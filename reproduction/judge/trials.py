@@ -129,9 +129,3 @@ def variants_by_setting(found: list[Trial], method: str) -> list[dict[str, Trial
         if trial.run.method == method:
             groups.setdefault(trial.setting, {})[trial.run.variant] = trial
     return list(groups.values())
-
-
-def chosen(found: list[Trial], splits=("",), without=(), participants: int = 2) -> list[Trial]:
-    """The trials on splits whose names begin so, and not so, of at least so many participants."""
-    begins = [trial for trial in found if trial.split.startswith(tuple(splits)) and trial.run.n >= participants]
-    return [trial for trial in begins if not trial.split.startswith(tuple(without))]
