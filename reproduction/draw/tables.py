@@ -14,7 +14,8 @@ from reproduction.judge.trials import trials
 from reproduction.records import RESULTS
 from reproduction.settings import COLLABORATION, PROFILES, Run
 
-MEASURES = ("MVA", "MCG", "CGS")
+MEASURES = {"MVA": "mva", "MCG": "mcg", "CGS": "cgs"}  # of a report, as the paper prints them
+OTHERS = {"min gain": "min_gain", "losers": "losers", "Pearson": "correlation"}
 
 
 def reports(name: str, profile: str, results: Path = RESULTS, options=()) -> pd.DataFrame:
@@ -25,12 +26,7 @@ def reports(name: str, profile: str, results: Path = RESULTS, options=()) -> pd.
             "split": trial.run.split,
             "method": trial.run.label,
             "seed": trial.run.seed,
-            "MVA": trial.report.mva,
-            "MCG": trial.report.mcg,
-            "CGS": trial.report.cgs,
-            "min gain": trial.report.min_gain,
-            "losers": trial.report.losers,
-            "Pearson": trial.report.correlation,
+            **{name: getattr(trial.report, field) for name, field in (MEASURES | OTHERS).items()},
             "messages": trial.record["messages"]["sent"] / (trial.record["messages"]["possible"] or np.nan),
             "minutes": trial.record["seconds"] / 60,
         }
