@@ -127,3 +127,12 @@ def test_with_slack_a_tie_counts_half_and_what_is_as_wrong_as_the_slack_nothing(
     control = controls.margin_of(2, 2)
     counts = control(None, None, None).count(answers, torch.zeros(4, dtype=torch.long))
     assert counts.tolist() == [[1.0, 0.5, 0.25, 0.0]] and control.__name__ == "margin2-slack2"
+
+
+def test_how_far_answers_counted_is_told_where_a_rule_counts(small_run, collaborating):
+    """A liar's answers count nothing, nobody is told of who did not answer, and without a rule there is nothing."""
+    run = replace(small_run("vpdl"), control=controls.margin, lies={4: attacks.inverted})
+    for done in collaborating(run):
+        assert np.isnan(done.counted.diagonal()).all() and (done.counted[:4, 4] < 0.05).all()
+        assert (done.counted[:4, :4][~np.eye(4, dtype=bool)] > 0).all()
+    assert all(done.counted is None for done in collaborating(replace(run, control=None)))

@@ -59,6 +59,8 @@ def test_every_committed_record_is_valid_and_read_as_it_stands():
         (["reputation", 0, "matrix", 0, 1], 1.5, "reputation.0.matrix.0.1: .* 1, got 1.5"),
         (["reputation", 0, "matrix", 0], [0.5], "reputation.0.matrix.0: has 1 values"),
         (["reputation", 0, "matrix"], [], "reputation.0.matrix: has 0 values"),
+        (["counted"], [{"round": 0, "matrix": []}], "counted.0.matrix: has 0 values"),
+        (["counted"], [{"round": 0, "matrix": [[1.5] * 10] * 10}], "counted.0.matrix.0.0: .* 1, got 1.5"),
         (["sizes"], [5], "sizes: has 1 values"),
         (["shares"], [[1]], "shares must be a square"),
         (["shares", 0], [1], "shares must be a square"),
