@@ -4,6 +4,7 @@ python book/record.py [NAME ...]     execute these chapters (default: all) and s
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def record(chapter: Path) -> None:
 
 
 def main() -> None:
+    os.environ["PYTHONPATH"] = str(BOOK.parent)  # chapters compute with the code beside them, whatever is installed
     asked = sys.argv[1:]
     unknown = sorted(set(asked) - {name(chapter) for chapter in chapters()})
     if unknown:
