@@ -73,17 +73,14 @@ def averages(found: list[Trial], splits: int = 10) -> pd.DataFrame:
     """
     both = pairs(found).query("method == 'cycle'")
     both = both.assign(MCG=both["MCG"] - both["MCG_other"], CGS=both["CGS"] - both["CGS_other"])
+    by_split = both.groupby(["method_other", "model", "split"], sort=False)[["MCG", "CGS"]].mean()
     rows = []
-    for other, group in both.groupby("method_other", sort=False):
-        by_split = group.groupby(["model", "split"], sort=False)[["MCG", "CGS"]].mean()
-        means = by_split.groupby("model", sort=False).agg(["mean", "size"])
-        enough = [(model, row) for model, row in means.iterrows() if row["MCG", "size"] >= splits]
-        rows += [
-            {"case": f"{model} against {other}, mean over {splits} splits", "method_other": other, "splits": splits}
-            | {name: row[name, "mean"] for name in ("MCG", "CGS")}
-            for model, row in enough
-        ]
-        if not enough:
+    for other, group in by_split.groupby("method_other", sort=False):
+        networks = [(model, part) for model, part in group.groupby("model", sort=False) if len(part) >= splits]
+        for model, part in networks:
+            case = f"{model} against {other}, mean over {splits} splits"
+            rows.append({"case": case, "method_other": other, "splits": len(part)} | part.mean().to_dict())
+        if not networks:
             rows.append({"case": f"against {other}, fewer than {splits} splits", "method_other": other, "splits": 0})
     return pd.DataFrame(rows, columns=["case", "method_other", "splits", "MCG", "CGS"])
 
@@ -119,11 +116,8 @@ def betas(found: list[Trial]) -> pd.DataFrame:
             groups.setdefault(str(complete), (complete, {}))[1][one.record["options"]["beta"]] = one
     rows = []
     for place, (complete, by_beta) in groups.items():
-        row = {
-            "case": place,
-            "zero_missing": 0 not in by_beta,
-            "some_missing": not by_beta.keys() >= set(PRINTED_BETAS),
-        }
+        row = {"case": place, "zero_missing": 0 not in by_beta}
+        row |= {"some_missing": not by_beta.keys() >= set(PRINTED_BETAS)}
         if 0 in by_beta:
             row |= {"apart_from_complete": _apart([by_beta[0], complete])}
             row |= {"sent": by_beta[0].record["messages"]["sent"], "sent_complete": complete.record["messages"]["sent"]}

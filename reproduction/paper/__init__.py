@@ -43,15 +43,6 @@ def labels() -> pd.DataFrame:
     return pd.read_csv(LABELS, keep_default_na=False)
 
 
-def participants() -> pd.DataFrame:
-    """The per-participant accuracies: one row for each table, model, split and method, columns P1 to P5."""
-    frame = tables()
-    frame = frame[frame["participant_or_metric"].str.fullmatch(r"P\d")]
-    index = ["table", "dataset", "model", "label", "split", "N", "method"]
-    wide = frame.pivot_table(index=index, columns="participant_or_metric", values="value", sort=False)
-    return wide.reset_index().rename_axis(columns=None)
-
-
 def metric(experiment: str, method: str, split: str, n: int, name: str) -> float | None:
     """The printed MVA, MCG or CGS for a cell of an experiment, or None where the paper prints none."""
     spec, frame = EXPERIMENTS[experiment], tables()

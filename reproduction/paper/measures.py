@@ -32,10 +32,10 @@ def accuracies() -> pd.DataFrame:
 def measures() -> pd.DataFrame:
     """Every measure of each of these rows, CGS by both conventions."""
     rows = []
-    for row in accuracies().itertuples(index=False):
-        sample, population = (metrics.fairness_report(row.before, row.after, ddof) for ddof in (1, 0))
+    for row in accuracies().to_dict("records"):
+        sample, population = (metrics.fairness_report(row["before"], row["after"], ddof) for ddof in (1, 0))
         rows.append(
-            {"table": row.table, "data": row.data, "model": row.model, "split": row.split, "method": row.method}
+            {name: row[name] for name in ("table", "data", "model", "split", "method")}
             | {"MVA": sample.mva, "MCG": sample.mcg, "CGS 1/(N-1)": sample.cgs, "CGS 1/N": population.cgs}
             | {"smallest gain": sample.min_gain, "losers": sample.losers, "correlation": sample.correlation}
             | {"p": sample.correlation_p, "correlation (B, G)": sample.gain_correlation}

@@ -13,8 +13,10 @@ accuracies = st.lists(st.floats(0, 100), min_size=5, max_size=5)
 
 
 def per_participant_rows():
-    frame = paper.participants()
-    frame = frame[~frame["table"].str.startswith("free-rider")]
+    frame = paper.tables()
+    frame = frame[frame["participant_or_metric"].isin(PLAYERS) & ~frame["table"].str.startswith("free-rider")]
+    key = ["table", "split", "method"]
+    frame = frame.pivot_table(index=key, columns="participant_or_metric", values="value").reset_index()
     alone = frame[frame["method"] == "SA"].set_index(["table", "split"])[PLAYERS]
     for _, row in frame[frame["method"] != "SA"].iterrows():
         yield row, alone.loc[(row["table"], row["split"])].to_numpy(float), row[PLAYERS].to_numpy(float)

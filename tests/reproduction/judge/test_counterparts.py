@@ -11,9 +11,9 @@ NAMES = {"standalone": "SA", "cffl": "CFFL", "cycle": "CYCle"}
 
 
 def as_printed(method):
-    frame = paper.participants()
-    frame = frame[(frame["table"] == "performance-study-table-c10-right") & (frame["split"] == SPLIT)]
-    return frame.set_index("method").loc[NAMES[method], [f"P{n}" for n in range(1, 6)]].to_numpy(float).copy()
+    frame = paper.tables().query("table == 'performance-study-table-c10-right' and split == @SPLIT")
+    values = frame[frame["method"] == NAMES[method]].set_index("participant_or_metric")["value"]
+    return values[[f"P{n}" for n in range(1, 6)]].to_numpy(float).copy()
 
 
 @pytest.fixture
