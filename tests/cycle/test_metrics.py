@@ -130,3 +130,9 @@ def test_the_bound_survives_numbers_whose_squares_vanish():
 def test_refuses(before, after, ddof, named):
     with pytest.raises(ValueError, match=named):
         metrics.fairness_report(before, after, ddof)
+
+
+@pytest.mark.parametrize("x, named", [(np.eye(2), "x must have 1 dimension"), ([1.0], "x must hold at least 2 value")])
+def test_pearson_is_of_two_rows_of_points(x, named):
+    with pytest.raises(ValueError, match=named):
+        metrics.pearson(x, x)
