@@ -17,18 +17,9 @@ import pkgutil
 
 __version__ = "0.2.0"
 
-_DOOR = {
-    "Party": "party",
-    "Options": "options",
-    "Rules": "rules",
-    "Round": "state",
-    "Result": "front",
-    "Collapse": "collapse",
-    "run": "front",
-    "load": "front",
-    "rounds": "play",
-    "method": "methods",
-}
+_DOOR = {"Party": "party", "Options": "options", "Rules": "rules", "Round": "state"}
+_DOOR |= {"run": "front", "load": "front", "Result": "front", "Collapse": "collapse"}
+_DOOR |= {"rounds": "play", "method": "methods"}
 
 
 def __getattr__(name: str):

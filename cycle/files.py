@@ -11,8 +11,7 @@ import socket
 import time
 from pathlib import Path
 
-# Half-done files are hidden and named .NAME@MACHINE.PROCESS.RANDOM.partial, since machines may
-# share a volume.
+# Half-done files are hidden and named .NAME@MACHINE.PROCESS.RANDOM.partial: machines may share.
 OWNED = re.compile(r"\..+@(?P<machine>.*)\.(?P<process>\d+)\.[0-9a-f]{8}\.partial")
 ABANDONED = 24 * 3600  # seconds after the last byte: nobody is still writing
 
@@ -27,9 +26,8 @@ class DiskError(OSError):
 
 def owned(path: Path) -> Path:
     """A name beside `path` for what this process is making of it, like no other anywhere."""
-    return path.with_name(
-        f".{path.name}@{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}.partial"
-    )
+    owner = f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+    return path.with_name(f".{path.name}@{owner}.partial")
 
 
 def cut_writes(path: Path) -> list[Path]:
@@ -39,13 +37,12 @@ def cut_writes(path: Path) -> list[Path]:
 
 
 def is_abandoned(partial: Path) -> bool:
+    """Whether a file is half-done, and whoever was making it is gone."""
     owner = OWNED.fullmatch(partial.name)
-    if owner is None:
-        return False
     with contextlib.suppress(OSError):  # another process renamed or removed it
-        if time.time() - partial.stat().st_mtime > ABANDONED:
+        if owner and time.time() - partial.stat().st_mtime > ABANDONED:
             return True
-        if owner["machine"] == socket.gethostname() and os.name == "posix":
+        if owner and owner["machine"] == socket.gethostname() and os.name == "posix":
             try:
                 os.kill(int(owner["process"]), 0)
             except (ProcessLookupError, OverflowError):

@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -14,37 +15,36 @@ import torch
 from torch import nn
 from tqdm.auto import tqdm
 
-from cycle import collapse, metrics, store
-from cycle.checks import check_flag
+from cycle import __version__, collapse, metrics, store
+from cycle.checks import check, check_flag, check_kind
 from cycle.files import write_atomically
 from cycle.options import Options
 from cycle.party import Party, accuracy
 from cycle.play import begin, check_parties, play, rules_for
+from cycle.ranks import Ranks
 from cycle.samples import samples
-from cycle.state import Round, State
+from cycle.state import Round, State, row_of
 
+SAVED = "method seed history reputation shares messages bytes alone".split()
 log = logging.getLogger("cycle")
 
 
 @dataclass
 class Result:
-    """What came of a run; the models are in `parties`."""
+    """What came of a run, the same on every rank; the models are in `parties`."""
 
     parties: list[Party]
     method: str
     options: Options
     seed: int
-    # one row a round: losses, accuracies, who was refused
-    history: list[dict] = field(default_factory=list)
+    history: list[dict] = field(default_factory=list)  # by round: losses, accuracy, refused ...
     reputation: np.ndarray | None = None  # [scorer, scored], last calibration
     shares: np.ndarray | None = None  # messages by [sender, receiver]
     messages: int = 0
     bytes: int = 0
-    # the weights before the first epoch
-    starts: list[dict] = field(default_factory=list, repr=False)
+    twins: list[Party] = field(default_factory=list, repr=False)  # as before the first epoch
     test: tuple | None = field(default=None, repr=False)
-    # accuracies of the same parties alone, once `report` has trained them
-    alone: list[float] | None = None
+    alone: list[float] | None = None  # accuracy of the same parties alone, made by `report`
 
     @property
     def accuracy(self) -> list[float] | None:
@@ -54,19 +54,11 @@ class Result:
     def report(self) -> metrics.FairnessReport:
         """Against the same parties alone with the same seed and epochs: trained once, on demand."""
         if self.accuracy is None:
-            raise ValueError(
-                "test must be given to run, or to every party, before there can be a report"
-            )
+            raise ValueError("test must be given to run, or to every party, before a report")
         if self.alone is None:
             log.warning("report: training the same %d parties alone, once", len(self.parties))
-            twins = [
-                _twin(party, weights)
-                for party, weights in zip(self.parties, self.starts, strict=True)
-            ]
-            alone = run(
-                twins, "standalone", self.options, seed=self.seed, test=self.test, progress=False
-            )
-            self.alone = alone.accuracy
+            how = {"seed": self.seed, "test": self.test, "progress": False}
+            self.alone = run(self.twins, "standalone", self.options, **how).accuracy
         return metrics.fairness_report(self.alone, self.accuracy)
 
     def save(self, directory) -> Path:
@@ -74,25 +66,11 @@ class Result:
         place = Path(directory)
         for party in (party for party in self.parties if party.optimizer):
             store.save(place / f"party-{party.index + 1}.pt", dict(party.model.state_dict()))
-        text = json.dumps(self._record(), indent=1)
+        record = {"options": asdict(self.options), "names": [str(party) for party in self.parties]}
+        record |= {name: getattr(self, name) for name in SAVED}
+        text = json.dumps(record, indent=1, default=np.ndarray.tolist)
         write_atomically(place / "record.json", lambda file: file.write(text.encode()))
         return place
-
-    def _record(self) -> dict:
-        matrices = {
-            name: None if (m := getattr(self, name)) is None else m.tolist()
-            for name in ("reputation", "shares")
-        }
-        plain = {
-            name: getattr(self, name)
-            for name in ("method", "seed", "history", "messages", "bytes", "alone")
-        }
-        return {
-            "options": asdict(self.options),
-            "names": [str(p) for p in self.parties],
-            **plain,
-            **matrices,
-        }
 
 
 def load(directory, models: list[nn.Module]) -> dict:
@@ -102,19 +80,17 @@ def load(directory, models: list[nn.Module]) -> dict:
         record = json.loads((place / "record.json").read_text(encoding="utf-8"))
         names = record["names"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(
-            f"directory must hold a saved result, {place} does not ({error})"
-        ) from None
-    if len(models) != len(names):
-        raise ValueError(f"models must be one for each of {len(names)} parties, got {len(models)}")
-    for n, model in enumerate(models):
-        weights = store.load(place / f"party-{n + 1}.pt")
+        what = f"directory must hold a saved result, {place} does not ({error})"
+        raise ValueError(what) from None
+    fit = len(models) == len(names)
+    check(fit, "models", f"be one for each of {len(names)} parties", len(models))
+    for n, (name, model) in enumerate(zip(names, models, strict=True), 1):
+        weights = store.load(place / f"party-{n}.pt")
         try:
             model.load_state_dict(weights)
         except (RuntimeError, AttributeError) as error:
-            raise ValueError(
-                f"models: that of {names[n]} has another architecture ({error})"
-            ) from None
+            what = f"models: that of {name} has another architecture ({error})"
+            raise ValueError(what) from None
     return record
 
 
@@ -143,107 +119,77 @@ def run(
     own loss. Small groups collapse where it is above 1; where a `Collapse` is warned of, divide
     lambda_0 by ten.
     """
+    check_flag(progress, "progress")
+    check_kind(callback, "callback", Callable | None, "a function of a Round")
+    check_kind(resume, "resume", str | os.PathLike | None, "a directory")
+    check_parties(parties)
     chosen = rules_for(method, options, rules)
     options = Options.recommended() if options is None else options
     test = None if test is None else samples(test, "test")
-    check_parties(parties)
-    check_flag(progress, "progress")
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback must be a function of a Round, got {type(callback).__name__}")
-    if not isinstance(resume, str | os.PathLike | None):
-        raise ValueError(f"resume must be a directory, got {type(resume).__name__}")
-    starts = [copy.deepcopy(party.model.state_dict()) for party in parties]
+    twins = list(map(_twin, parties))
     state = begin(parties, method, options, seed, device)
     name = method if isinstance(method, str) else method.__name__
-    result = Result(state.everyone, name, options, seed, starts=starts, test=test)
-    checkpoints = resume and store.Checkpoints(
-        Path(resume) / name,
-        _key(state, name, options, vars(chosen)),
-        state.ranks,
-        options.local_epochs,
-    )
-    if checkpoints and (saved := checkpoints.load()):
-        state.restore(*[part["state"] for part in saved])
-        result.history = saved[0]["log"]["history"]
-    with tqdm(total=options.epochs, initial=state.epoch, desc=name, disable=not progress) as bar:
-        for done in play(state, method, options, chosen):
-            result.history.append(_row(done, test))
-            collapse.warn(state, result.history)
-            if done.reputation is not None:
-                result.reputation = done.reputation
-            if callback:
-                callback(done)
-            if checkpoints:
-                checkpoints.save(state, {"history": result.history})
-            bar.set_postfix_str(
-                " ".join(f"{value:.0f}" for value in result.accuracy or ()), refresh=False
-            )
-            bar.update()
-    if checkpoints:
+    result = Result(state.everyone, name, options, seed, twins=twins, test=test)
+    if resume:
+        key = _key(twins, name, options, vars(chosen), state)
+        checkpoints = store.Checkpoints(Path(resume) / name, key, state.ranks)
+        if saved := checkpoints.load():
+            state.restore(*[part["state"] for part in saved])
+            result.history = saved[0]["log"]["history"]
+    left = play(state, method, options, chosen)
+    bar = tqdm(left, name, options.epochs, initial=state.epoch, disable=not progress)
+    for done in bar:
+        _enter(result, done, state.ranks)
+        collapse.warn(state, result.history)
+        if callback:
+            callback(done)
+        if resume:
+            checkpoints.save(state, {"history": result.history})
+        shown = " ".join(f"{value:.0f}" for value in result.accuracy or ())
+        bar.set_postfix_str(shown, refresh=False)
+    if resume:
         checkpoints.remove()
-    result.shares, result.messages = state.ledger.matrix(), state.ledger.sent
-    result.bytes = int(state.ledger.matrix(bytes=True).sum())
+    sent = [state.ledger.matrix().tolist(), state.ledger.matrix(bytes=True).tolist()]
+    result.shares, size = np.sum(_together(state.ranks, {state.ranks.here[0]: sent}), axis=0)
+    result.messages, result.bytes = int(result.shares.sum()), int(size.sum())
     return result
 
 
-def _row(done: Round, test) -> dict:
-    """What is remembered of a round."""
-    models = next(iter(done.models.values()))
-    sets = [party.test if test is None else test for party in done.participants]
-    accuracies = None
-    if all(one is not None for one in sets):
-        accuracies = [
-            accuracy(model, inputs.to(party.device), labels.to(party.device), party.prepare)
-            for model, party, (inputs, labels) in zip(models, done.participants, sets, strict=True)
-        ]
-    refused = {f"{sender} to {receiver}": why for (sender, receiver), why in done.refused.items()}
-    return {
-        "round": done.index,
-        "losses": done.losses.tolist(),
-        "accuracy": accuracies,
-        "refused": refused,
-    }
+def _together(ranks: Ranks, known: dict[int, object]) -> list:
+    """What each rank knows of its parties: on all of them, in the order of parties."""
+    return ranks.broadcast(list((ranks.gather(known) or {}).values()))
 
 
-def _twin(party: Party, weights: dict) -> Party:
-    """The same party before its first epoch, with weights and an optimiser of its own."""
-    model, optimizer = copy.deepcopy((party.model, party.wanted_optimizer))
-    model.load_state_dict(weights)
-    if isinstance(optimizer, torch.optim.Optimizer):
-        optimizer.state.clear()
-    data = (party.inputs, party.labels)
-    return Party(
-        model,
-        data,
-        test=party.test,
-        optimizer=optimizer,
-        prepare=party.prepare,
-        loss=party.loss,
-        name=party.name,
-    )
+def _enter(result: Result, done: Round, ranks: Ranks) -> None:
+    """A round into the history; each rank tests its own parties."""
+    models, found = next(iter(done.models.values())), {}
+    for party, model, losses in zip(done.participants, models, done.losses.tolist(), strict=True):
+        n, data = party.index, [part.to(party.device) for part in result.test or party.test or ()]
+        percent = accuracy(model, *data, party.prepare) if data else None
+        refused = [(f"{k} to {n}", why) for (k, to), why in done.refused.items() if to == n]
+        found[n] = losses, percent, row_of(done.reputation, n), refused
+    losses, percents, rows, refused = map(list, zip(*_together(ranks, found), strict=True))
+    percents = None if None in percents else percents
+    row = {"round": done.index, "losses": losses, "accuracy": percents}
+    result.history.append(row | {"refused": dict(chain.from_iterable(refused))})
+    if done.reputation is not None:
+        result.reputation = np.array(rows)
 
 
-def _key(state: State, method: str, options: Options, rules: dict[str, Callable]) -> str:
+def _twin(party: Party) -> Party:
+    """The same party with a model and an optimiser of its own."""
+    twin = copy.copy(party)
+    twin.model, twin.wanted_optimizer = copy.deepcopy((party.model, party.wanted_optimizer))
+    return twin
+
+
+def _key(parties: list[Party], method: str, options: Options, rules: dict, state: State) -> str:
     """Names what the numbers of a run depend on, as far as it can be seen."""
     seen = hashlib.sha256()
-    for party in state.everyone:
+    for party in parties:
         for tensor in (party.inputs, party.labels, *party.model.state_dict().values()):
-            seen.update(repr((tensor.dtype, tuple(tensor.shape))).encode())
-            seen.update(
-                tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
-                if tensor.dim()
-                else b""
-            )
-    named = {
-        name: getattr(rule, "__qualname__", type(rule).__name__) for name, rule in rules.items()
-    }
-    settings = [
-        method,
-        sorted(named.items()),
-        asdict(options),
-        state.seed,
-        torch.__version__,
-        state.device.type,
-        seen.hexdigest(),
-    ]
-    return json.dumps(settings)
+            seen.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+            seen.update(tensor.detach().cpu().reshape(-1).view(torch.uint8).numpy())
+    named = {n: getattr(rule, "__qualname__", str(type(rule))) for n, rule in sorted(rules.items())}
+    versions = __version__, torch.__version__, state.device.type
+    return json.dumps([method, named, asdict(options), state.seed, *versions, seen.hexdigest()])

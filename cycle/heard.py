@@ -12,18 +12,17 @@ Answers = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]  # (inputs, rows)
 
 @dataclass
 class Heard:
-    """What a party hears in a round: its peers' answers and how far each counts."""
+    """Its peers' answers and how far each counts."""
 
     answers: Sequence[Answers]
     weights: torch.Tensor  # lambda_0 * lambda_(n,k) of each peer, float64
     bound: float | None = None  # centred logits are clipped to it
     count: Callable | None = None  # the rule `count` of cycle.rules; None: all answers count alike
     usable: list[torch.Tensor] = field(default_factory=list)  # by minibatch: whose could be used
-    # by minibatch, where a rule counts: [peer, sample]
-    counted: list[torch.Tensor] = field(default_factory=list)
+    counted: list[torch.Tensor] = field(default_factory=list)  # and what `count` said, if given
 
     def loss(self, logits, inputs, rows, labels, temperature) -> torch.Tensor:
-        """sum_k weight_k KL(student || peer_k), all peers stacked and weighed at once."""
+        """sum_k weight_k KL(student || peer_k)."""
         received = torch.stack([logits_of(heard(inputs, rows), logits) for heard in self.answers])
         if self.count or self.bound:
             received = received - received.mean(dim=2, keepdim=True)
@@ -34,6 +33,10 @@ class Heard:
         if counts is not None:
             self.counted.append(counts.where(usable[:, None], 0))
         return distillation.weighted_kl(logits, target, weight, temperature)
+
+    def unusable(self) -> list[int]:
+        """In how many minibatches the answers of each peer could not be used."""
+        return (~torch.stack(self.usable)).sum(dim=0).tolist() if self.usable else []
 
 
 def logits_of(received, like: torch.Tensor) -> torch.Tensor:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cycle import gossip_sgd, private, server
-from cycle.checks import short
+from cycle.checks import check
 
 
 @dataclass(frozen=True)
@@ -12,8 +12,7 @@ class Method:
     """A generator, and how it begins."""
 
     generator: Callable  # (state, options, rules) -> iterator of Round
-    # begins with `local_epochs` epochs alone, shared with standalone bit for bit
-    local_start: bool = False
+    local_start: bool = False  # begins with `local_epochs` alone, as standalone does, bit for bit
     common_start: bool = False  # all participants begin from the same weights
     answers: bool = False  # exchanges answers: can be encrypted, and takes the rules for them
     models: bool = False  # exchanges models, and takes the rule `combine`
@@ -43,8 +42,6 @@ def method_of(asked: str | Callable) -> Method:
     """By name, or by a generator: as it was registered, else one that takes all rules."""
     if callable(asked):
         return getattr(asked, "method", Method(asked, answers=True, models=True))
-    if not isinstance(asked, str) or asked not in METHODS:
-        raise ValueError(
-            f"method must be one of {', '.join(METHODS)}, or a generator, got {short(asked)}"
-        )
+    known = isinstance(asked, str) and asked in METHODS
+    check(known, "method", f"be one of {', '.join(METHODS)}, or a generator", asked)
     return METHODS[asked]

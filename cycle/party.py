@@ -2,12 +2,15 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.optim import Optimizer
 
-from cycle import distillation, metrics, reputation
+from cycle import distillation, metrics
+from cycle.checks import check, check_kind
 from cycle.heard import Answers, Heard, logits_of
 from cycle.options import Options
 from cycle.samples import samples
@@ -31,32 +34,20 @@ class Party:
     """
 
     def __init__(
-        self,
-        model: nn.Module,
-        data,
-        *,
-        test=None,
-        optimizer=None,
-        prepare=None,
-        loss=None,
-        name=None,
+        self, model, data, *, test=None, optimizer=None, prepare=None, loss=None, name=None
     ):
-        if not isinstance(model, nn.Module) or not any(p.requires_grad for p in model.parameters()):
-            raise ValueError(
-                f"model must be an nn.Module with parameters to train, got {type(model).__name__}"
-            )
-        for what, function in (("optimizer", optimizer), ("prepare", prepare), ("loss", loss)):
-            fine = callable(function) or (
-                what == "optimizer" and isinstance(function, torch.optim.Optimizer)
-            )
-            if function is not None and not fine:
-                raise ValueError(f"{what} must be a function, got {type(function).__name__}")
-        if not isinstance(name, str | None):
-            raise ValueError(f"name must be text, got {type(name).__name__}")
+        what = "an nn.Module with parameters to train"
+        check_kind(model, "model", nn.Module, what)
+        check(any(p.requires_grad for p in model.parameters()), "model", f"be {what}", model)
+        check_kind(optimizer, "optimizer", Callable | Optimizer | None, "a function")
+        check_kind(prepare, "prepare", Callable | None, "a function")
+        check_kind(loss, "loss", Callable | None, "a function")
+        check_kind(name, "name", str | None, "text")
         self.model, self.name = model, name
         self.inputs, self.labels = samples(data, "data")
         self.test = None if test is None else samples(test, "test")
-        self.prepare = prepare or _Numbers(next(model.parameters()).dtype)
+        numbers = next(p.dtype for p in model.parameters() if p.is_floating_point())
+        self.prepare = prepare or partial(as_numbers, numbers)
         self.loss = loss or F.cross_entropy
         self.wanted_optimizer = optimizer
         self.index, self.seed, self.optimizer = 0, 0, None
@@ -76,39 +67,27 @@ class Party:
         """Make ready to train: on the device, with an optimiser."""
         self.model.to(device)
         self.inputs, self.labels = self.inputs.to(device), self.labels.to(device)
-        wanted = self.wanted_optimizer or _sgd(options)
-        self.optimizer = (
-            wanted if isinstance(wanted, torch.optim.Optimizer) else wanted(self.model.parameters())
-        )
-        if not isinstance(self.optimizer, torch.optim.Optimizer):
-            got = type(self.optimizer).__name__
-            raise ValueError(f"optimizer of {self} must give a torch optimiser, got {got}")
+        wanted = self.wanted_optimizer or sgd(options)
+        ready = isinstance(wanted, Optimizer)
+        self.optimizer = wanted if ready else wanted(self.model.parameters())
+        check_kind(self.optimizer, f"optimizer of {self}", Optimizer, "or make a torch optimiser")
         for group in self.optimizer.param_groups:
             group.setdefault("initial_lr", group["lr"])
         return self
 
 
-class _Numbers:
-    """Inputs as numbers of the model's type."""
-
-    def __init__(self, dtype: torch.dtype):
-        self.dtype = dtype if dtype.is_floating_point else torch.float32
-
-    def __call__(self, inputs: torch.Tensor, augment: bool = False) -> torch.Tensor:
-        if inputs.dtype == torch.uint8:
-            return inputs.to(self.dtype) / 255
-        return inputs.to(self.dtype) if inputs.is_floating_point() else inputs
+def as_numbers(dtype: torch.dtype, inputs: torch.Tensor, augment: bool = False) -> torch.Tensor:
+    """The default `prepare`: numbers of the model's type."""
+    if inputs.dtype == torch.uint8:
+        return inputs.to(dtype) / 255
+    return inputs.to(dtype) if inputs.is_floating_point() else inputs
 
 
-def _sgd(options: Options):
-    return lambda parameters: torch.optim.SGD(
-        parameters,
-        lr=options.lr,
-        momentum=options.momentum,
-        nesterov=options.momentum > 0,
-        weight_decay=options.weight_decay,
-        fused=True,
-    )
+def sgd(options: Options) -> Callable:
+    """The default `optimizer`: SGD, with Nesterov's momentum where there is any."""
+    how = {"momentum": options.momentum, "nesterov": options.momentum > 0}
+    how |= {"lr": options.lr, "weight_decay": options.weight_decay, "fused": True}
+    return partial(torch.optim.SGD, **how)
 
 
 def at_once(inputs: torch.Tensor, numbers: int) -> int:
@@ -131,26 +110,22 @@ def answer(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 def learn(
     party: Party, epoch: int, options: Options, heard: Heard | None = None, part=None
 ) -> torch.Tensor:
-    """One epoch of CE + sum_k weight_k KL(student || peer_k); returns the two mean losses, on the
-    device.
+    """One epoch of CE + sum_k weight_k KL(student || peer_k): both mean losses, on the device.
 
-    `part` is (rows, seed) where only some rows are trained on, as if they were all, with a stream
-    of their own.
+    `part`: (rows, seed) where only these are trained on, as if they were all.
     """
     model, optimizer = party.model.train(), party.optimizer
     for group in optimizer.param_groups:
         group["lr"] = group["initial_lr"] * options.decay(epoch)
-    own, seed = (None, party.seed) if part is None else part
-    size = party.size if own is None else len(own)
+    own, seed = part or (torch.arange(party.size, device=party.device), party.seed)
     losses, parts, one = [], [], torch.ones((), device=party.device)
     with stream(party.device, seed, TRAIN, party.index, epoch):
-        order = torch.randperm(size, device=party.device)
-        order = order if own is None else own[order]
+        order = own[torch.randperm(len(own), device=party.device)]
         batches = order.split(options.batch_size), party.labels[order].split(options.batch_size)
         for rows, labels in zip(*batches, strict=True):
             inputs = party.prepare(party.inputs[rows], options.augment)
             logits = model(inputs)
-            terms = [party.loss(_tempered(logits, options.own_temperature), labels)]
+            terms = [own_loss(party, logits, labels, options)]
             if heard is not None:
                 terms.append(heard.loss(logits, inputs, rows, labels, options.temperature))
             optimizer.zero_grad()
@@ -159,22 +134,20 @@ def learn(
                 nn.utils.clip_grad_norm_(model.parameters(), options.clip_norm)
             optimizer.step()
             losses += [term.detach() for term in terms]
-            parts.append(len(rows) / size)
+            parts.append(len(rows) / len(own))
     every = torch.stack(losses).float().view(len(parts), -1)
     means = torch.tensor(parts, device=party.device) @ every
     return F.pad(means, (0, 2 - len(means)))
 
 
-def _tempered(logits: torch.Tensor, temperature: float) -> torch.Tensor:
-    return logits if temperature == 1 else logits / temperature
+def own_loss(party: Party, logits, labels, options: Options) -> torch.Tensor:
+    """The cross-entropy at its temperature, or whatever the party has for it."""
+    T = options.own_temperature
+    return party.loss(logits if T == 1 else logits / T, labels)
 
 
 def gradients(party: Party, epoch: int, options: Options, answers: dict[int, Answers]):
-    """Of the own loss and of the distillation loss from each peer that answered, at the own
-    parameters.
-
-    All in eval mode on the same draw of `score_samples` own samples.
-    """
+    """Of the own loss and of that from each peer, in eval mode on a draw of own samples."""
     model = party.model.eval()
     parameters = [p for p in model.parameters() if p.requires_grad]
     rows = shuffled(party, SCORE, epoch)[: options.score_samples]
@@ -184,47 +157,18 @@ def gradients(party: Party, epoch: int, options: Options, answers: dict[int, Ans
         logits, share = model(inputs), len(part) / len(rows)
 
         def gradient(loss, share=share):
-            found = torch.autograd.grad(
-                share * loss, parameters, retain_graph=True, materialize_grads=True
-            )
-            return vector(found)
+            how = {"retain_graph": True, "materialize_grads": True}
+            return vector(torch.autograd.grad(share * loss, parameters, **how))
 
-        own = own + gradient(
-            party.loss(_tempered(logits, options.own_temperature), party.labels[part])
-        )
+        own = own + gradient(own_loss(party, logits, party.labels[part], options))
         for k, heard in answers.items():
             received = logits_of(heard(inputs, part), logits).clone()
             others[k] = others[k] + gradient(distillation.kl(logits, received, options.temperature))
-    for name, found in {
-        str(party): own,
-        **{f"P{k + 1}": other for k, other in others.items()},
-    }.items():
+    for n, found in ((party.index, own), *others.items()):
         if not found.any() or not found.isfinite().all():
-            log.warning(
-                "epoch %d: a gradient of %s is zero or not finite where %s scores",
-                epoch,
-                name,
-                party,
-            )
+            said = "epoch %d: a gradient of P%d is zero or not finite where %s scores"
+            log.warning(said, epoch, n + 1, party)
     return own, others
-
-
-def score(
-    party: Party, epoch: int, options: Options, answers: dict[int, Answers], rule
-) -> dict[int, float]:
-    """Fresh scores r~ of the peers that answered, each rule(own gradient, peer's gradient)."""
-    own, others = gradients(party, epoch, options, answers)
-    return {k: rule(own, other) for k, other in others.items()}
-
-
-def papers_score(options: Options) -> Callable:
-    """r~ = h(s), Eqs. (shap-approx), (hs_mapping): the soft clip of the misalignment."""
-
-    def rule(own_gradient, peer_gradient) -> float:
-        s = reputation.misalignment(own_gradient, peer_gradient)
-        return float(reputation.soft_clip(s, options.tau_opt, options.tau_max))
-
-    return rule
 
 
 @torch.inference_mode()

@@ -1,15 +1,18 @@
-"""From parties to rounds: the front door's generator."""
+"""From parties to rounds: everybody checked and in place, then a method's generator."""
 
 from collections.abc import Callable, Iterator
 
 import torch
 
-from cycle.checks import check_whole, short
-from cycle.methods import Method, method_of
+from cycle.checks import check, check_choice, check_kind, check_whole, short
+from cycle.methods import method_of
 from cycle.options import Options
 from cycle.party import Party
+from cycle.ranks import Ranks
 from cycle.rules import Rules
-from cycle.state import Round, State, start
+from cycle.sharing import Ledger
+from cycle.state import Round, State
+from cycle.weights import assign, mixed_tensors
 
 
 def rounds(
@@ -26,9 +29,6 @@ def rounds(
     `rules` are the functions of `Rules` by name (score, weigh, share, count, combine), the others
     the paper's or, without `options`, the recommended. Parties are trained in place, their data
     never changed.
-
-        for done in cycle.rounds(parties, "cycle", options):
-            print(done.index, done.reputation)
     """
     chosen = rules_for(method, options, rules)
     options = Options.recommended() if options is None else options
@@ -37,62 +37,91 @@ def rounds(
 
 
 def begin(parties, method, options: Options, seed: int = 0, device="auto") -> State:
-    """Everybody checked and in place."""
+    """Everybody checked and in place, nothing learned."""
     check_parties(parties)
-    if not isinstance(options, Options):
-        raise ValueError(f"options must be cycle.Options(...), got {type(options).__name__}")
+    check_kind(options, "options", Options, "cycle.Options(...)")
     check_whole(seed, "seed", 0)
-    common_start = method_of(method).common_start
-    return start(list(parties), options, seed, device_of(device), common_start)
-
-
-def check_parties(parties) -> None:
-    if not isinstance(parties, list | tuple):
-        raise ValueError(f"parties must be a list of cycle.Party, got {type(parties).__name__}")
-    wrong = [type(party).__name__ for party in parties if not isinstance(party, Party)]
-    if wrong:
-        raise ValueError(f"parties must be a list of cycle.Party, got {wrong[0]}")
-    if len({id(party.model) for party in parties}) < len(parties):
-        raise ValueError("parties must each have a model of its own: copy.deepcopy(model)")
+    same, device, ranks = method_of(method).common_start, device_of(device), Ranks.of(len(parties))
+    for n, party in enumerate(parties):
+        party.index, party.seed = n, seed
+    here = [parties[n].join(options, device) for n in ranks.here]
+    if same or options.common_start:
+        same_weights(parties[0], here)
+    return State(list(parties), seed, ranks, Ledger(len(parties)), classes_of(here), device)
 
 
 def play(
     state: State, method: str | Callable, options: Options, rules: Rules | None = None
 ) -> Iterator[Round]:
     """The rounds of a method from a state."""
-    chosen: Method = method_of(method)
-    if options.privacy != "plain" and not chosen.answers:
-        raise ValueError(
-            f"privacy must be plain for {method}, which sends in clear, got {options.privacy!r}"
-        )
+    chosen = method_of(method)
+    plain = options.privacy == "plain" or chosen.answers
+    check(plain, "privacy", f"be plain for {method}, which sends in clear", options.privacy)
     done = chosen.generator(state, options, rules or Rules())
-    if not isinstance(done, Iterator):
-        raise ValueError(f"method must be a generator, {short(method)} gives {type(done).__name__}")
+    check_kind(done, "method", Iterator, f"a generator ({short(method)} is none)")
     return done
+
+
+def rules_for(method, options: Options | None, given: dict[str, Callable]) -> Rules:
+    """Those given; for the others the paper's or, as with options, the recommended for None."""
+    for name in given:
+        check_choice(name, "rules", Rules.__dataclass_fields__)
+        what = "models" if name == "combine" else "answers"
+        if not getattr(method_of(method), what):
+            raise ValueError(f"{name} must not be given for {method}, which exchanges no {what}")
+    return Rules.recommended(**given) if options is None else Rules(**given)
+
+
+def check_parties(parties) -> None:
+    """Two or more, each with a model of its own."""
+    check_kind(parties, "parties", list | tuple, "a list of cycle.Party")
+    for party in parties:
+        check_kind(party, "parties", Party, "a list of cycle.Party")
+    check(len(parties) > 1, "parties", "be two or more", len(parties))
+    if len({id(party.model) for party in parties}) < len(parties):
+        raise ValueError("parties must each have a model of its own: copy.deepcopy(model)")
 
 
 def device_of(asked: str | torch.device) -> torch.device:
     """`auto` is CUDA where there is one."""
     if isinstance(asked, str) and asked == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        asked = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        device = torch.device(asked)
-        torch.empty(1, device=device)
+        return torch.empty(1, device=torch.device(asked)).device
     except Exception as error:  # each kind of device has its own way to say that it is not there
         got = f"{short(asked)} ({short(str(error))})"
         raise ValueError(f"device must be 'auto' or one of this machine, got {got}") from None
-    return device
 
 
-def rules_for(method, options: Options | None, given: dict[str, Callable]) -> Rules:
-    """Those given; for the others the paper's or, as with options, the recommended for None."""
-    unknown = set(given) - set(Rules.__dataclass_fields__)
-    if unknown:
-        known = ", ".join(Rules.__dataclass_fields__)
-        raise ValueError(f"rules must be among {known}, got {', '.join(sorted(unknown))}")
-    chosen = method_of(method)
-    for name in given:
-        if not (chosen.models if name == "combine" else chosen.answers):
-            what = "models" if name == "combine" else "answers"
-            raise ValueError(f"{name} must not be given for {method}, which exchanges no {what}")
-    return Rules.recommended(**given) if options is None else Rules(**given)
+def same_weights(first: Party, parties: list[Party]) -> None:
+    """All with the first one's weights, where there is one architecture."""
+    weights = [tensor.detach().clone() for tensor in mixed_tensors(first.model)]
+    for party in parties:
+        tensors = mixed_tensors(party.model)
+        if [t.shape for t in tensors] != [t.shape for t in weights]:
+            raise ValueError(
+                f"parties: {party} has another architecture than {first}; a method that averages "
+                "models needs one architecture (vpdl and cycle do not: they exchange answers)"
+            )
+        assign(tensors, weights)
+
+
+@torch.no_grad()
+def classes_of(parties: list[Party]) -> int:
+    """How many classes everybody tells apart: the width of the logits, the same for all."""
+    widths = {}
+    for party in parties:
+        try:
+            logits = party.model.eval()(party.prepare(party.inputs[:1].clone(), False))
+        except Exception as error:
+            what = f"the model of {party} cannot take its own inputs ({error})"
+            raise ValueError(f"parties: {what}") from error
+        shape, most = tuple(logits.shape), int(party.labels.max())
+        check(len(shape) == 2, f"parties: model of {party}", "give [sample, class]", shape)
+        check(most < shape[1], f"parties: labels of {party}", f"be below {shape[1]} classes", most)
+        loss = party.loss(logits, party.labels[:1])
+        one = torch.is_tensor(loss) and loss.dim() == 0
+        check(one, f"loss of {party}", "give one number in a tensor", loss)
+        widths[f"P{party.index + 1}"] = shape[1]
+    check(len(set(widths.values())) == 1, "parties", "all tell the same classes apart", widths)
+    return shape[1]

@@ -1,13 +1,15 @@
 """Private decentralized learning: standalone, VPDL and CYCle. One generator a method."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import torch
 
 from cycle import reputation
+from cycle.heard import Heard
 from cycle.options import Options
-from cycle.party import Heard, learn, papers_score, score
+from cycle.party import gradients, learn
 from cycle.rules import Rules
 from cycle.state import Round, State, alone
 from cycle.streams import SCORE, SHARE, TRAIN, WEIGH
@@ -39,8 +41,7 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
         t = state.epoch - options.local_epochs
         scoring = period is not None and t % period == 0
         rng, rows = state.rng(SHARE, state.epoch), used(state, options, rules, t)
-        shares = rules.share(rows, t, period, rng)
-        shares = state.ranks.shared(shares, state.device)
+        shares = state.ranks.shared(rules.share(rows, t, period, rng), state.device)
         refused = channel.open(t, state.epoch, shares, scoring)
         for pair in refused:
             shares[pair] = False
@@ -50,64 +51,43 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
         weight, losses = scale * used(state, options, rules, t) * shares.T, []
         counted = None if rules.count is None else np.full(shares.shape, np.nan)
         for party in state.participants:
-            n = party.index
-            peers = np.flatnonzero(weight[n])
+            n, peers = party.index, np.flatnonzero(weight[party.index])
             told = [channel.hear(k, n, TRAIN) for k in peers]
-            heard = hears(party, weight[n, peers], told, options, rules)
-            losses.append(learn(party, state.epoch, options, heard))
-            refused |= unusable(party, peers, heard)
-            if heard is not None and heard.counted:
+            weights = torch.tensor(weight[n, peers], dtype=torch.float64, device=party.device)
+            heard = Heard(told, weights, options.bound, rules.count)
+            losses.append(learn(party, state.epoch, options, heard if told else None))
+            for k, batches in zip(peers.tolist(), heard.unusable(), strict=True):
+                if batches:
+                    refused[k, n] = f"no usable logits in {batches} batches"
+            if heard.counted:
                 counted[n, peers] = torch.cat(heard.counted, dim=1).mean(dim=1).tolist()
         state.ledger.record(t, state.ranks.sent(shares), channel.bytes(t))
         state.epoch += 1
-        yield Round(
-            t,
-            state.participants,
-            torch.stack(losses),
-            state.ledger,
-            state.reputation.copy(),
-            shares,
-            scoring,
-            counted=counted,
-            refused=refused,
-        )
+        known = state.participants, torch.stack(losses), state.ledger, state.reputation.copy()
+        yield Round(t, *known, shares, scoring, counted=counted, refused=refused)
 
 
 def used(state: State, options: Options, rules: Rules, t: int) -> np.ndarray:
     """What everybody makes of its row; a rule that draws does so once a calibration."""
     rows = np.zeros((state.n, state.n)) if state.reputation is None else state.reputation
     last = t - t % options.period
-    return np.stack(
-        [rules.weigh(row, n, t, state.rng(WEIGH, n, last)) for n, row in enumerate(rows)]
-    )
+    found = [rules.weigh(row, n, t, state.rng(WEIGH, n, last)) for n, row in enumerate(rows)]
+    return np.stack(found)
 
 
 def scores(state: State, options: Options, rules: Rules, channel, shares) -> np.ndarray:
-    """Fresh scores [scorer, scored]; a peer that kept silent scores 0."""
-    fresh, rule = np.zeros(shares.shape), rules.score or papers_score(options)
+    """Fresh scores r~ [scorer, scored] of both gradients; a peer that kept silent scores 0."""
+    fresh, rule = np.zeros(shares.shape), rules.score or partial(papers_score, options)
     for party in state.participants:
         n = party.index
         answering = {int(k): channel.hear(k, n, SCORE) for k in np.flatnonzero(shares[:, n])}
-        for k, value in score(party, state.epoch, options, answering, rule).items():
-            fresh[n, k] = value
+        own, others = gradients(party, state.epoch, options, answering)
+        for k, other in others.items():
+            fresh[n, k] = rule(own, other)
     return fresh
 
 
-def hears(party, weights, answers, options: Options, rules: Rules) -> Heard | None:
-    """What a party hears in a round; None where nobody counts."""
-    if not answers:
-        return None
-    weights = torch.as_tensor(weights, dtype=torch.float64, device=party.device)
-    return Heard(answers, weights, options.bound, rules.count)
-
-
-def unusable(party, peers, heard: Heard | None) -> dict[tuple[int, int], str]:
-    """Whose answers to this party did not count, and how often."""
-    if heard is None:
-        return {}
-    often = (~torch.stack(heard.usable)).sum(dim=0).tolist()
-    return {
-        (int(k), party.index): f"no usable logits in {n} batches"
-        for k, n in zip(peers, often, strict=True)
-        if n
-    }
+def papers_score(options: Options, own_gradient, peer_gradient) -> float:
+    """r~ = h(s), Eqs. (shap-approx), (hs_mapping): the soft clip of the misalignment."""
+    s = reputation.misalignment(own_gradient, peer_gradient)
+    return float(reputation.soft_clip(s, options.tau_opt, options.tau_max))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from cycle import answers, defence, sharing
+from cycle.checks import check_kind
 
 
 def as_found(scores, scorer, round_index, rng):
@@ -15,23 +16,17 @@ def as_found(scores, scorer, round_index, rng):
 class Rules:
     """Rules, each row-wise, and how answers travel. `Rules()` is the paper's."""
 
-    # (own_gradient, peer_gradient) -> fresh score in [0, 1]; None: the paper's
-    score: Callable | None = None
-    # (scores, scorer, round_index, rng) -> what is used of this row of the reputation
-    weigh: Callable = as_found
-    # (reputation, round_index, period, rng) -> bool [sender, receiver]
-    share: Callable = sharing.draw_shares
-    # (centred logits, labels) -> [peer, sample], how far each counts; None: all ones
-    count: Callable | None = None
-    # (last, models, weights, own) -> what they are mixed into (see `defence`); None: their mean
-    combine: Callable | None = None
+    score: Callable | None = None  # (own_gradient, peer_gradient) -> [0, 1]; None: the paper's
+    weigh: Callable = as_found  # (scores, scorer, round_index, rng) -> what is used of this row
+    share: Callable = sharing.draw_shares  # (reputation, round_index, period, rng) -> who to whom
+    count: Callable | None = None  # (centred logits, labels) -> [peer, sample]; None: all ones
+    combine: Callable | None = None  # (last, models, weights, own) -> model; None: their mean
     channel: Callable = answers.channel  # (state, options) -> Answers
 
     def __post_init__(self):
         for field in fields(self):
-            function = getattr(self, field.name)
-            if not (callable(function) or function is None and field.default is None):
-                raise ValueError(f"{field.name} must be a function, got {type(function).__name__}")
+            kind = Callable if field.default else Callable | None
+            check_kind(getattr(self, field.name), field.name, kind, "a function")
 
     @classmethod
     def recommended(cls, **given: Callable) -> "Rules":

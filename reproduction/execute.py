@@ -25,7 +25,7 @@ from reproduction.records import RESULTS, WHOSE, accuracy_alone, checked
 from reproduction.settings import COLLABORATION, OF_A_RUN, PROFILES, Run, judged, parties_of
 
 OF_THE_ROUNDS = ("method", "variant", "alone_as", "control", "lies", "silent", "forced_only")
-LAYOUT = 2  # of what is saved: one more whenever `State.save` or the log changes
+LAYOUT = 3  # of what is saved: one more whenever `State.save` or the log changes
 
 
 def execute(
@@ -49,11 +49,11 @@ def execute(
     state = begin(parties, run.method, run.options, run.seed, device)
     state.ranks = forged.posted(run, state)
 
-    checkpoints = checkpoints_of(run, dataset, ranks, results)
+    checkpoints, shared = checkpoints_of(run, dataset, ranks, results)
     origin = provenance(command_of(run, experiment), device, ranks.size)
     log = {"seconds": 0.0, "curve": [], "losses": [], "reputation": [], "refused": {}, "provenance": origin}
     log["start"] = models.starting_weights(run.model)
-    saved = checkpoints.load()
+    saved = checkpoints.load() or shared and shared.load()
     if saved:
         state.restore(*[part["state"] for part in saved])
         before = saved[0]["log"]["provenance"]
@@ -75,6 +75,8 @@ def execute(
         log["seconds"] = time.perf_counter() - began
         if keep and last:
             kept.keep(run, done, results)
+        if shared and state.epoch == run.options.local_epochs:
+            shared.save(state, log)
         checkpoints.save(state, log)
         bar.update()
     bar.close()
@@ -91,13 +93,15 @@ def execute(
     return ranks.broadcast(json.loads(path.read_text()) if ranks.first else None)
 
 
-def checkpoints_of(run: Run, dataset, ranks: Ranks, results: Path) -> store.Checkpoints:
-    """Of one run, in a directory that all of its ranks see."""
+def checkpoints_of(
+    run: Run, dataset, ranks: Ranks, results: Path
+) -> tuple[store.Checkpoints, store.Checkpoints | None]:
+    """Of a run, and of local epochs that it shares with others, in a directory that all of its ranks see."""
     device, place = dataset.train_images.device, results / ".checkpoints"
     kind = {"data": dataset.hash, "torch": torch.__version__, "device": device.type, "layout": LAYOUT}
-    key = json.dumps(run.settings() | kind, sort_keys=True)
-    shared = place / f"warmup-{warmup_key(run, kind)}.pt" if method_of(run.method).local_start else None
-    return store.Checkpoints(place / run.path, key, ranks, run.options.local_epochs, shared)
+    key, shared = json.dumps(run.settings() | kind, sort_keys=True), f"warmup-{warmup_key(run, kind)}"
+    own = store.Checkpoints(place / run.path, key, ranks)
+    return own, store.Checkpoints(place / shared, shared, ranks) if method_of(run.method).local_start else None
 
 
 def warmup_key(run: Run, kind: dict) -> str:
@@ -106,7 +110,7 @@ def warmup_key(run: Run, kind: dict) -> str:
     own["options"] = {name: value for name, value in own["options"].items() if name not in COLLABORATION}
     own |= kind | dict.fromkeys(OF_THE_ROUNDS)
     own |= {"threads": torch.get_num_threads(), "instructions": torch.backends.cpu.get_cpu_capability()}
-    own_modules = (cycle.options, cycle.partition, cycle.party, cycle.samples, cycle.state, cycle.streams)
+    own_modules = (cycle.options, cycle.partition, cycle.party, cycle.play, cycle.samples, cycle.state, cycle.streams)
     code = [Path(module.__file__).read_text() for module in (*own_modules, datasets, models, settings)]
     return hashlib.sha256("".join([json.dumps(own, sort_keys=True), *code]).encode()).hexdigest()[:16]
 

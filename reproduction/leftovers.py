@@ -40,7 +40,7 @@ def _kind(path: Path, folder: Path) -> str:
         return "set aside"
     if path.name.startswith("warmup-"):
         return "shared"
-    run = path.relative_to(saved).as_posix().partition(".json")[0]  # of RUN.json.RANK.pt, RUN.json.RANK.previous.pt
+    run = path.relative_to(saved).as_posix().partition(".json")[0]  # of RUN.json.EPOCH.RANK.pt
     return "recorded" if (folder / f"{run}.json").exists() else "unfinished"
 
 

@@ -30,7 +30,7 @@ TESTED_ELSEWHERE = {
     "cycle.__main__": "hands over to the command line: test_command_line.py",
     "cycle.streams": "that numbers depend on the seed alone: test_private.py, test_ranks.py",
     "cycle.weights": "against sums by hand: test_gossip_sgd.py, test_server.py",
-    "cycle.state": "saving and restoring whole runs: test_execute.py, test_store.py",
+    "cycle.state": "saving and restoring whole runs: test_execute.py, test_gossip_sgd.py",
     "cycle.fhe.errors": "each error where it is raised: test_fhe_message.py, test_fhe_keys.py",
     "cycle.fhe.evaluator": "with the owner, against plain arithmetic: test_fhe_crypto.py",
     "cycle.fhe.owner": "with the evaluator: test_fhe_crypto.py, test_fhe_flood.py",

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-from cycle import party
+from cycle import party, private
 from cycle.methods import METHODS
 from reproduction import execute
 from reproduction.data import datasets
@@ -71,7 +71,8 @@ def test_scoring_stays_on_the_device(people):
     options, everybody = people
     with Watch() as watch:
         heard = dict(enumerate(answers(everybody)))
-        party.score(everybody[0], 0, options, {1: heard[1]}, party.papers_score(options))
+        own, others = party.gradients(everybody[0], 0, options, {1: heard[1]})
+        private.papers_score(options, own, others[1])
     assert watch.placed == []
     assert len(watch.waits) <= 9  # a few at each calibration, none for each batch
 

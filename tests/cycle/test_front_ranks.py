@@ -1,4 +1,4 @@
-"""The front door on several ranks: each trains its own parties to the numbers of one process."""
+"""The front door on several ranks: each trains its own parties, all know the numbers of one process."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ import test_front_ranks
 for number, method in enumerate(("cycle", "cycle-gossip", "fedavg")):
     result = test_front_ranks.played(method)
     result.save(sys.argv[2] + "/" + method)
-    print(json.dumps([result.accuracy, result.history[-1]["losses"], [str(p) for p in result.parties]]), flush=True)
+    print(json.dumps(test_front_ranks.told(result)), flush=True)
 watch.leave()
 """
 
@@ -34,6 +34,13 @@ def played(method):
     return run(parties, method, FEW)
 
 
+def told(result):
+    """All that a result says, and its report against the same parties alone."""
+    matrices = [None if matrix is None else matrix.tolist() for matrix in (result.reputation, result.shares)]
+    counts, names = [result.messages, result.bytes], [str(party) for party in result.parties]
+    return [result.history, result.accuracy, *matrices, *counts, names, result.report().gains.tolist()]
+
+
 @pytest.fixture(scope="module")
 def ranks(rank_processes, tmp_path_factory):
     place = tmp_path_factory.mktemp("ranks")
@@ -44,14 +51,13 @@ def ranks(rank_processes, tmp_path_factory):
 
 
 @pytest.mark.parametrize("number, method", [*enumerate(("cycle", "cycle-gossip", "fedavg"))])
-def test_each_rank_has_its_own_half_of_the_numbers(ranks, number, method):
-    place, told = ranks
+def test_each_rank_trains_half_of_the_parties_and_knows_all_numbers(ranks, number, method):
+    place, outputs = ranks
     torch.set_num_threads(1)
     whole = played(method)
-    first, second = (one[number] for one in told)
-    assert first[0] + second[0] == whole.accuracy
-    assert first[1] + second[1] == whole.history[-1]["losses"]
-    assert first[2] == second[2] == ["Basel", "P2", "P3", "P4"]
+    expected = json.loads(json.dumps(told(whole)))
+    assert outputs[0][number] == outputs[1][number] == expected
+    assert len(whole.accuracy) == 4 and [len(row["losses"]) for row in whole.history] == [4] * len(whole.history)
     models = [Words() for _ in range(4)]
     cycle.load(place / method, models)
     again = [cycle.Party(model, tokens(20, 0)) for model in models]

@@ -12,7 +12,8 @@ from torch import nn
 from cycle import distillation
 from cycle import party as parties
 from cycle.options import Options
-from cycle.party import Heard, Party, accuracy, answer, gradients, learn, papers_score, score
+from cycle.party import Heard, Party, accuracy, answer, gradients, learn
+from cycle.private import papers_score
 from cycle.weights import vector
 
 
@@ -120,10 +121,9 @@ def test_score_is_the_equation(small_run, begun, monkeypatch, at_once, own_tempe
 
     own, pull = gradient(F.cross_entropy(logits / own_temperature, one.labels)), gradient(distillation.kl(logits, peer))
     cosine = float(own @ pull / (own.norm() * pull.norm()))
-    fresh = score(one, 0, options, {1: live(other.model)}, papers_score(options))
-    assert fresh[1] == pytest.approx(np.clip(0.5 + cosine, 0, 1), abs=1e-5)
-    given = score(one, 0, options, {1: live(other.model)}, lambda mine, theirs: (mine, theirs))
-    assert torch.allclose(given[1][0], own, atol=1e-6) and torch.allclose(given[1][1], pull, atol=1e-6)
+    mine, theirs = gradients(one, 0, options, {1: live(other.model)})
+    assert papers_score(options, mine, theirs[1]) == pytest.approx(np.clip(0.5 + cosine, 0, 1), abs=1e-5)
+    assert torch.allclose(mine, own, atol=1e-6) and torch.allclose(theirs[1], pull, atol=1e-6)
 
 
 def test_the_gradient_is_that_of_the_cross_entropy_at_its_temperature(small_run, begun):

@@ -22,7 +22,7 @@ import cycle
         ({"seed": 1.5}, "^seed must be"),
         ({"device": "quantum"}, "device must be 'auto' or one of this machine, got 'quantum'"),
         ({"test": (np.ones((3, 6)), [0, 1])}, "test must hold one label for each input"),
-        ({"weight": max}, "rules must be among score, weigh, share, count, .*, got weight"),
+        ({"weight": max}, "rules must be one of score, weigh, share, count, .*, got 'weight'"),
         ({"score": 0.5}, "score must be a function, got float"),
         ({"method": "fedavg", "score": max}, "score must not be given for fedavg, which exchanges no answers"),
         ({"combine": max}, "combine must not be given for cycle, which exchanges no models"),
@@ -38,8 +38,8 @@ def test_what_is_wrong_with_a_party_is_named_by_its_number():
     one = cycle.Party(linear(), blobs(20, 0))
     for model, data, said in (
         (nn.Linear(7, 2), blobs(20, 1), "the model of P2 cannot take its own inputs"),
-        (nn.Linear(6, 2), (blobs(20, 1)[0], np.arange(20)), "P2 has label 19, its model tells 2 classes apart"),
-        (nn.Linear(6, 3), blobs(20, 1), "all models must tell the same classes apart, got P1: 2, P2: 3"),
+        (nn.Linear(6, 2), (blobs(20, 1)[0], np.arange(20)), "labels of P2 must be below 2 classes, got 19"),
+        (nn.Linear(6, 3), blobs(20, 1), "parties must all tell the same classes apart, got .'P1': 2, 'P2': 3"),
         (nn.Unflatten(1, (2, 3)), blobs(20, 1), "model must be an nn.Module with parameters"),
         (nn.Sequential(nn.Linear(6, 6), nn.Unflatten(1, (2, 3))), blobs(20, 1), r"P2 must give \[sample, class\]"),
     ):

@@ -95,10 +95,10 @@ def test_nothing_is_copied_that_need_not_be():
 @pytest.mark.parametrize(
     "data, said",
     [
-        (None, "data must be .inputs, labels., a Dataset or a DataLoader, got NoneType"),
+        (None, "data must be .inputs, labels., a Dataset or a DataLoader, got None"),
         (7, "data must be"),
-        ([], "data must be .* got list"),
-        ((ROWS, LABELS[:5]), "data must hold one label for each input, at least one, got torch.float32 .6, 4. and"),
+        ([], r"data must be .* got \[\]"),
+        ((ROWS, LABELS[:5]), r"data must hold one label for each input, at least one, got \(\(6, 4\), \(5,\)\)"),
         ((ROWS[:0], LABELS[:0]), "data must hold one label for each input"),
         ((ROWS, LABELS / 2), "labels of data must be whole numbers in one row, got torch.float64 .6,."),
         ((ROWS, np.eye(6)), "labels of data must be whole numbers in one row"),
@@ -108,8 +108,11 @@ def test_nothing_is_copied_that_need_not_be():
         ((np.where(ROWS == 5, np.inf, ROWS), LABELS), "inputs of data must be finite"),
         ((list("abcdef"), LABELS), "inputs of data must be numbers of one shape"),
         (([[1], [2, 3]] * 3, LABELS), "inputs of data must be numbers of one shape"),
-        (([torch.ones(2), torch.ones(3)] * 3, LABELS), "inputs of data must all have one shape"),
-        ([(1, 2, 3), (4, 5, 6), (7, 8, 9)], "data must give pairs .input, label., got tuple of 3"),
+        (
+            ([torch.ones(2), torch.ones(3)] * 3, LABELS),
+            r"inputs of data must be numbers of one shape, got \[.*\[2\] at entry 0 and \[3\] at entry 1",
+        ),
+        ([(1, 2, 3), (4, 5, 6), (7, 8, 9)], "data must give pairs .input, label., got .1, 2, 3."),
         ((5.0, 3), "labels of data must be whole numbers in one row"),
     ],
     ids=range(16),

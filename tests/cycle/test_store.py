@@ -64,7 +64,7 @@ def test_code_in_a_file_is_refused_and_not_called(tmp_path, monkeypatch):
     """Even under a digest that fits; and a plain pickle, which has none."""
     monkeypatch.chdir(tmp_path)
     store.save(tmp_path / "code.pt", {"key": "k", "state": Code()})
-    with pytest.raises(store.Damaged, match="holds more than tensors, numbers and text: not used"):
+    with pytest.raises(store.Damaged, match="holds more than tensors, numbers and text"):
         store.load(tmp_path / "code.pt")
     (tmp_path / "plain.pt").write_bytes(pickle.dumps(Code()))
     with pytest.raises(store.Damaged):
@@ -72,16 +72,21 @@ def test_code_in_a_file_is_refused_and_not_called(tmp_path, monkeypatch):
     assert not (tmp_path / "called").exists()
 
 
+class Crash(Exception):
+    """What a rank sees of one that died."""
+
+
 class Rank:
-    """One of two ranks whose decisions are its own."""
+    """One of two ranks, which may wait for the other in vain."""
 
     size = 2
 
-    def __init__(self, rank):
-        self.rank, self.first = rank, rank == 0
+    def __init__(self, rank, alone):
+        self.rank, self.first, self.alone = rank, rank == 0, alone
 
     def barrier(self):
-        pass
+        if self.alone:
+            raise Crash
 
     def broadcast(self, value):
         return value
@@ -97,41 +102,62 @@ class At:
         return {"epoch": self.epoch}
 
 
+def of(rank, place, alone=False):
+    return store.Checkpoints(place / "run.json", "key", Rank(rank, alone))
+
+
 def test_two_crashes_while_ranks_save_lose_no_whole_set(tmp_path):
     """Both ranks at 10; the first alone saves 12, then, resumed from 10, 11: both times 10 is what goes on."""
-
-    def of(rank):
-        return store.Checkpoints(tmp_path / "run.json", "key", Rank(rank), 2)
-
-    for rank in (0, 1):
-        of(rank).save(At(10), {})
+    for rank in (1, 0):
+        of(rank, tmp_path).save(At(10), {"rank": rank})
     for cut in (12, 11):
-        of(0).save(At(cut), {})
-        assert [part["state"]["epoch"] for part in of(0).load()] == [10, 10]
+        with pytest.raises(Crash):
+            of(0, tmp_path, alone=True).save(At(cut), {})
+        assert (tmp_path / f"run.json.{cut}.0.pt").exists()
+        found = of(0, tmp_path).load()
+        assert [(part["state"]["epoch"], part["log"]["rank"]) for part in found] == [(10, 0), (10, 1)]
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["run.json.10.0.pt", "run.json.10.1.pt"]
+
+
+def test_the_epoch_before_goes_when_all_have_saved_the_next(tmp_path):
+    for epoch in (10, 12):
+        for rank in (1, 0):
+            of(rank, tmp_path).save(At(epoch), {})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.json.12.0.pt", "run.json.12.1.pt"]
+    assert [part["state"]["epoch"] for part in of(1, tmp_path).load()] == [12, 12]
+    of(0, tmp_path).remove()
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_checkpoint_of_another_run_is_named_and_kept(tmp_path, capsys):
-    own = store.Checkpoints(tmp_path / "run.json", "key", ranks.Ranks(3), 2)
+    own = store.Checkpoints(tmp_path / "run.json", "key", ranks.Ranks(3))
     own.save(At(5), {"log": 1})
-    other = store.Checkpoints(tmp_path / "run.json", "another key", ranks.Ranks(3), 2)
+    other = store.Checkpoints(tmp_path / "run.json", "another key", ranks.Ranks(3))
     assert other.load() == [] and "was saved with other settings, data, device or torch" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["run.json.0.pt.unused"]
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json.5.0.pt.unused"]
+
+
+@pytest.mark.parametrize("content", [{}, [1, 2], "text", {"key": None}], ids=str)
+def test_a_file_that_is_no_checkpoint_is_named_and_kept(tmp_path, capsys, content):
+    store.save(tmp_path / "run.json.5.0.pt", content)
+    assert store.Checkpoints(tmp_path / "run.json", "key", ranks.Ranks(3)).load() == []
+    assert "run.json.5.0.pt was saved with other settings" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["run.json.5.0.pt.unused"]
 
 
 def test_two_runs_that_set_one_damaged_file_aside_both_go_on(tmp_path, monkeypatch, capsys):
     """Both find the shared local epochs damaged; the other run is the faster one to rename them."""
-    warmup = tmp_path / "warmup.pt"
+    warmup = tmp_path / "warmup.2.0.pt"
     warmup.write_text("damaged")
-    shared = store.Checkpoints(tmp_path / "run.json", "key", ranks.Ranks(3), 2, warmup)
-    latest = store._latest
+    load = store.load
 
-    def meanwhile(paths, key):
-        found = latest(paths, key)
-        if warmup in paths:
-            os.replace(warmup, f"{warmup}.unused")
-        return found
+    def meanwhile(path):
+        try:
+            return load(path)
+        finally:
+            os.replace(path, f"{path}.unused")
 
-    monkeypatch.setattr(store, "_latest", meanwhile)
-    assert shared.load() == []
-    assert "cannot be read" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["warmup.pt.unused"]
+    monkeypatch.setattr(store, "load", meanwhile)
+    assert store.Checkpoints(tmp_path / "warmup", "warmup", ranks.Ranks(3)).load() == []
+    assert "warmup.2.0.pt is damaged" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["warmup.2.0.pt.unused"]

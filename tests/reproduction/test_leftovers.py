@@ -19,11 +19,11 @@ def results(tmp_path):
     files = {
         RUN: "record",
         RUN.replace(".json", ".models.safetensors"): "kept",
-        f".checkpoints/{RUN}.0.pt": "recorded",
-        f".checkpoints/{OTHER}.0.pt": "unfinished",
-        f".checkpoints/{OTHER}.1.previous.pt": "unfinished",
-        f".checkpoints/{OTHER}.0.pt.unused": "set aside",
-        ".checkpoints/warmup-0123456789abcdef.pt": "shared",
+        f".checkpoints/{RUN}.12.0.pt": "recorded",
+        f".checkpoints/{OTHER}.12.0.pt": "unfinished",
+        f".checkpoints/{OTHER}.12.1.pt": "unfinished",
+        f".checkpoints/{OTHER}.10.0.pt.unused": "set aside",
+        ".checkpoints/warmup-0123456789abcdef.10.0.pt": "shared",
         f"smoke/.x.json@{socket.gethostname()}.{nobody}.01234567.partial": "partial",
         f"smoke/.y.json@{socket.gethostname()}.{os.getpid()}.01234567.partial": "being written by this process",
     }
@@ -44,7 +44,7 @@ def test_each_file_is_of_the_kind_it_was_made_as(results):
 
 
 def test_what_a_run_may_be_using_is_kept(results):
-    lately = results / ".checkpoints" / f"{OTHER}.0.pt"
+    lately = results / ".checkpoints" / f"{OTHER}.12.0.pt"
     os.utime(lately)
     found = leftovers.find([results])
     assert ("in use", lately) in found and lately not in leftovers.removable(found)
