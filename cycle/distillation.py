@@ -61,8 +61,7 @@ def weighted_kl(student_logits, peer_target, weight, temperature: float = 5.0) -
 
 
 def target(answers: torch.Tensor, weights: torch.Tensor, counts=None, temperature: float = 5.0):
-    """sum_k lambda_k log sigma_T(z_k) and sum_k lambda_k, for `weighted_kl`, and which peers are
-    usable.
+    """sum_k lambda_k log sigma_T(z_k), sum_k lambda_k (for `weighted_kl`), and who is usable.
 
     `answers` [peer, sample, class], `weights` [peer] in float64, `counts` [peer, sample] how far
     each answer counts (None: all alike). A peer any of whose answers is not finite does not count.

@@ -21,20 +21,18 @@ from cycle.checks import (
 )
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
+KNOWN = f"one of {', '.join(TOPOLOGIES)}, graph6:... or a networkx graph"
 
 
 def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:
-    """Bool [receiver, sender] without self loops: a named topology, `graph6:...` text, or any
-    networkx graph.
+    """Bool [receiver, sender] without self loops: of a name, `graph6:...`, or a networkx graph.
 
     `exponential` is directed, i sends to i + 2^k mod n; an edge u -> v of a directed networkx
     graph: u sends to v.
     """
     graph = _named(name, n) if isinstance(name, str) else name
     if not isinstance(graph, nx.Graph):
-        known = ", ".join(TOPOLOGIES)
-        got = f"graph6:... or a networkx graph, got {short(name)}"
-        raise ValueError(f"name must be one of {known}, {got}")
+        raise ValueError(f"name must be {KNOWN}, got {short(name)}")
     if len(graph) < 2:
         raise ValueError(f"name must be a graph of at least 2 nodes, got {len(graph)}")
     if n is not None and len(graph) != n:
@@ -52,7 +50,7 @@ def _named(name, n):
             what = "a graph in graph6 text after 'graph6:'"
             raise ValueError(f"name must hold {what}, got {name!r}") from error
     if name not in TOPOLOGIES:
-        raise ValueError(f"name must be one of {', '.join(TOPOLOGIES)} or graph6:..., got {name!r}")
+        raise ValueError(f"name must be {KNOWN}, got {name!r}")
     check_whole(n, "n", 2, 10_000)  # matrices are dense
     if name == "complete":
         return nx.complete_graph(n)

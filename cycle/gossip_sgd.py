@@ -1,21 +1,15 @@
 """Gossip-SGD and its CYCle form (Algorithm 3): step alone, then average with whom one hears."""
 
 import copy
+import math
 from collections.abc import Iterator
 
 import numpy as np
 import torch
 
+from cycle import gossip as graph
 from cycle import reputation
 from cycle.defence import usable
-from cycle.gossip import (
-    adjacency,
-    link_probabilities,
-    masked_mixing,
-    mixing_matrix,
-    reweigh,
-    submixing,
-)
 from cycle.options import Options
 from cycle.party import Party, gradients, learn, shuffled
 from cycle.rules import Rules
@@ -27,12 +21,12 @@ from cycle.weights import assign, average, mixed_tensors, split, vector
 
 def gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """Gossip-SGD, x <- W (x - lr g), on a fixed graph."""
-    return _rounds(state, options, rules, adjacency(options.topology, state.n), dynamic=False)
+    return _rounds(state, options, rules, graph.adjacency(options.topology, state.n), dynamic=False)
 
 
 def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """CYCle with Gossip-SGD: W follows the gradients; i sends to j as often as w_ij says."""
-    links = adjacency(options.topology, state.n)
+    links = graph.adjacency(options.topology, state.n)
     if (links != links.T).any():
         raise ValueError(f"topology must be undirected for cycle-gossip, got {options.topology!r}")
     return _rounds(state, options, rules, links, dynamic=True)
@@ -43,7 +37,7 @@ def _rounds(state: State, options: Options, rules: Rules, links, dynamic: bool) 
     yield from alone(state, options, options.local_epochs)
     unmixed = {party.index: copy.deepcopy(party.model) for party in state.participants}
     if state.mixing is None:
-        state.mixing = mixing_matrix(links)
+        state.mixing = graph.mixing_matrix(links)
     while state.epoch < options.epochs:
         done = _round(state, options, rules, links, dynamic, unmixed)
         state.epoch += 1
@@ -55,12 +49,13 @@ def _round(state: State, options: Options, rules: Rules, links, dynamic: bool, u
     t, present = state.epoch - options.local_epochs, draw_present(state, options)
     group = [party for party in state.participants if party.index in present]
     neighbours = links[np.ix_(present, present)]
-    W, weight = submixing(state.mixing, present)
+    W, weight = graph.submixing(state.mixing, present)
     rng, combine = state.rng(SHARE, state.epoch), rules.combine or average
     losses = {p.index: torch.zeros(2, device=state.device) for p in state.participants}
     shares, refused = np.zeros((state.n, state.n), dtype=int), {}
     scored = dynamic and t % options.period == 0
-    parts = max(_parts(state.sizes[i], options) for i in present)
+    size = options.local_steps * options.batch_size or max(state.sizes)
+    parts = max(math.ceil(state.sizes[i] / size) for i in present)
     for part in range(parts):
         last, scoring = {p.index: _row(p, options) for p in group}, scored and part == 0
         if scoring and options.alignment == "gradients":
@@ -70,19 +65,19 @@ def _round(state: State, options: Options, rules: Rules, links, dynamic: bool, u
         models = {p.index: _row(p, options) for p in group}
         if scoring:
             if options.alignment == "updates":  # buffers, which come last, have no direction
-                numbers = {p.index: sum(x.numel() for x in p.model.parameters()) for p in group}
-                directions = {i: (models[i] - last[i])[: numbers[i]] for i in models}
+                long = {p.index: sum(x.numel() for x in p.model.parameters()) for p in group}
+                directions = {i: (models[i] - last[i])[: long[i]] for i in models}
             heard, _ = _send(state, t, present, neighbours.T, directions, refused)
             s = alignments(directions, heard, present)
-            W = reweigh(W, s, neighbours, options.beta, options.alpha, options.self_loops)
-        links_now = link_probabilities(W, options.link_rule)
+            W = graph.reweigh(W, s, neighbours, options.beta, options.alpha, options.self_loops)
+        links_now = graph.link_probabilities(W, options.link_rule)
         sent = draw_shares(links_now, t, None, rng) if dynamic else neighbours.T
         if part == parts - 1:
             for p in group:
                 unmixed[p.index].load_state_dict(p.model.state_dict())
         heard, sent = _send(state, t, present, sent, models, refused)
         for p, row in zip(
-            group, masked_mixing(W, sent)[np.isin(present, list(models))], strict=True
+            group, graph.masked_mixing(W, sent)[np.isin(present, list(models))], strict=True
         ):
             near = present[row > 0].tolist()
             received = [models[k] if k == p.index else heard[k, p.index] for k in near]
@@ -128,16 +123,10 @@ def draw_present(state: State, options: Options) -> np.ndarray:
     return np.sort(state.rng(PRESENT, state.epoch).choice(state.n, size, replace=False))
 
 
-def _parts(size: int, options: Options) -> int:
-    """Parts in an epoch of somebody with so many samples; one for `local_steps=0`."""
-    return -(-size // (options.local_steps * options.batch_size)) if options.local_steps else 1
-
-
 def local_steps(party: Party, epoch: int, options: Options, part: int) -> torch.Tensor:
-    """Train on one part of this epoch's order; whoever has come to its end only mixes. Its share of
-    the losses.
+    """Train on one part of this epoch's order, as if it were all data, with a stream of its own.
 
-    A part is trained as if it were all that the party has, with a random stream of its own.
+    Returns its share of the losses; whoever has come to the end of its order only mixes.
     """
     if not options.local_steps:
         return learn(party, epoch, options)

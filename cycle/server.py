@@ -13,8 +13,6 @@ from cycle.sharing import BYTES_PER_NUMBER, Ledger
 from cycle.state import Round, State
 from cycle.weights import assign, mixed_tensors, split, vector
 
-Rows = dict[int, torch.Tensor]  # of each participant, the numbers that it sends or gets
-
 
 def local_epochs(party: Party, epoch: int, options: Options) -> torch.Tensor:
     """The local epochs of a round, with a fresh optimiser; the last losses."""
@@ -24,8 +22,8 @@ def local_epochs(party: Party, epoch: int, options: Options) -> torch.Tensor:
     return losses
 
 
-def upload(state: State, rows: Rows) -> tuple[Rows, dict[tuple[int, int], str]]:
-    """What reaches the server, number n, and by (sender, n) what was wrong with the rest."""
+def upload(state: State, rows: dict) -> tuple[dict, dict]:
+    """Rows that reach the server, number n, by sender; by (sender, n) what is wrong with others."""
     n, length = state.n, len(next(iter(rows.values())))
     arrived = _exchange(state, {(k, n): row for k, row in rows.items()}, length)
     if not state.ranks.first:
@@ -35,8 +33,8 @@ def upload(state: State, rows: Rows) -> tuple[Rows, dict[tuple[int, int], str]]:
     return {k: row for (k, _), row in arrived.items()}, absent | refused
 
 
-def download(state: State, rows: Rows, length: int) -> Rows:
-    """What participants here get of the server's rows."""
+def download(state: State, rows: dict, length: int) -> dict:
+    """Rows of the server that reach participants here, by receiver."""
     arrived = _exchange(state, {(state.n, k): row for k, row in rows.items()}, length)
     return {k: row for (_, k), row in arrived.items()}
 
@@ -45,9 +43,7 @@ def _exchange(state: State, messages: dict, length: int) -> dict:
     return state.ranks.exchange(messages, lambda i, j: ((length,), torch.float32), state.device)
 
 
-def server_round(
-    state: State, losses, uploads, upload_bytes, downloads, download_bytes, refused
-) -> Round:
+def server_round(state, losses, uploads, upload_bytes, downloads, download_bytes, refused) -> Round:
     """The server books who uploads and downloads: the last row and column of the ledger."""
     n = state.n
     if state.ledger.participants == n:

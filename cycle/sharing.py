@@ -36,8 +36,7 @@ class Ledger:
     """Messages and bytes for every sender, receiver and round."""
 
     participants: int
-    # round, sender, receiver, bytes
-    entries: list[tuple[int, int, int, int]] = field(default_factory=list)
+    entries: list[tuple] = field(default_factory=list)  # round, sender, receiver, bytes
     possible: int = 0  # had everybody always sent to everybody (gossip: whatever the graph)
 
     def record(self, round_index: int, shares, size, possible: int | None = None) -> None:

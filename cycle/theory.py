@@ -190,21 +190,14 @@ def _expectation(integrand, rule, gamma, gamma_g, gamma_peer):
 
     scale = np.minimum(sigma, tau / (beta + 2))  # r x has slope 1 to -4: nothing changes faster
     window = gamma_g - WINDOW * sigma, gamma_g + WINDOW * sigma
-    total = np.zeros_like(gamma)
-    for near, far in pairwise((0.0, *rule.edges(gamma))):
-        for low, high in ((near, far), (-far, -near)):
-            low, high = np.clip(low, *window), np.clip(high, *window)
-            arrays = low, high, gamma, gamma_g, beta, tau, sigma
-            total += _by_width(panel, (high - low) / scale, arrays)
+    edges, total = list(pairwise((0.0, *rule.edges(gamma)))), np.zeros_like(gamma)
+    for low, high in [side for n, f in edges for side in ((n, f), (-f, -n))]:
+        low, high = np.clip(low, *window), np.clip(high, *window)
+        arrays = low, high, gamma, gamma_g, beta, tau, sigma
+        width, narrower = (high - low) / scale, 0.0
+        for nodes, wider in NODES:  # each entry with as many as its width needs; none where it is 0
+            at = np.flatnonzero((width > narrower) & (width <= wider))
+            if at.size:
+                total[at] += panel(nodes, *(values[at] for values in arrays))
+            narrower = wider
     return total.reshape(shape)[()]
-
-
-def _by_width(panel, width, arrays):
-    """panel(nodes, *arrays), each entry with as many nodes as its width needs; 0 where it is 0."""
-    total, narrower = np.zeros_like(width), 0.0
-    for nodes, wider in NODES:
-        at = np.flatnonzero((width > narrower) & (width <= wider))
-        if at.size:
-            total[at] = panel(nodes, *(values[at] for values in arrays))
-        narrower = wider
-    return total

@@ -6,6 +6,7 @@ aggregates, scores, and gives back what each deserves. Updates are lists of tens
 
 import copy
 from collections.abc import Callable, Iterator
+from operator import mul
 
 import numpy as np
 import torch
@@ -49,9 +50,8 @@ def cosine(a: Update, b: Update) -> float:
 
 def weighted_sum(updates: list[Update], weights) -> Update:
     """sum_i weight_i update_i, tensor by tensor."""
-    return [
-        sum(float(w) * part for w, part in zip(weights, parts, strict=True)) for parts in zip(*updates, strict=True)
-    ]
+    weights = [float(weight) for weight in weights]
+    return [sum(map(mul, weights, parts)) for parts in zip(*updates, strict=True)]
 
 
 def normalised(update: Update) -> Update:
@@ -111,17 +111,16 @@ def _local(party: Party, epoch: int, options: Options) -> tuple[torch.Tensor, Up
     return losses, before, [a - b for a, b in zip(_parameters(party.model), before, strict=True)]
 
 
-def _size(party: Party, fraction: float) -> int:
+def _size(like: Update, fraction: float) -> int:
     """Bytes of an update of which each tensor is sent to a fraction."""
-    return BYTES_PER_NUMBER * int(sum(np.ceil(fraction * p.numel()) for p in party.model.parameters()))
+    return BYTES_PER_NUMBER * int(sum(np.ceil(fraction * part.numel()) for part in like))
 
 
-def _by_size(state: State) -> np.ndarray:
-    return np.array(state.sizes, dtype=float) / sum(state.sizes)
-
-
-def _remembered(state: State, name: str, default=None) -> np.ndarray | None:
-    return np.array(state.memory[name]) if name in state.memory else default
+def _judged(state: State, updates: list[Update]) -> tuple[np.ndarray, Update, np.ndarray]:
+    """The reputation so far, the sum of all updates by it (at first by size), and each one's cosine with that sum."""
+    weights = state.memory.get("reputation", np.array(state.sizes, dtype=float) / sum(state.sizes))
+    total, previous = weighted_sum(updates, weights), np.array(state.memory.get("reputation", [0.0] * state.n))
+    return previous, total, np.array([cosine(update, total) for update in updates])
 
 
 def _fair_rounds(state: State, options: Options, step: Callable, serve: Callable) -> Iterator[Round]:
@@ -144,11 +143,9 @@ def _fair_rounds(state: State, options: Options, step: Callable, serve: Callable
             rows = {n: vector(update) for n, update in enumerate(given)}
         rows = download(state, rows, len(nothing))
         for party in state.participants:
-            n = party.index
-            (_, before, _), (kept, _) = local[n], steps[n]
-            _set(party.model, before, *([kept] if kept else []), split(rows[n], like))
-        one = state.participants[0]
-        upload_bytes, download_bytes = _size(one, up), [*(_size(one, fraction) for fraction in down), 0]
+            (_, before, _), (kept, _) = local[party.index], steps[party.index]
+            _set(party.model, before, *([kept] if kept else []), split(rows.get(party.index, nothing), like))
+        upload_bytes, download_bytes = _size(like, up), [*(_size(like, fraction) for fraction in down), 0]
         losses = [losses for losses, _, _ in local.values()]
         yield server_round(state, losses, uploading, upload_bytes, down > 0, download_bytes, refused)
 
@@ -158,10 +155,8 @@ def cgsv(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """CGSV (Xu et al., 2021): normalised updates, cosine as Shapley value, sparsified rewards."""
 
     def serve(updates):
-        reputation = _remembered(state, "reputation")
-        total = weighted_sum(updates, _by_size(state) if reputation is None else reputation)
-        similarity = np.array([cosine(update, total) for update in updates])
-        reputation = cgsv_reputation(np.zeros(state.n) if reputation is None else reputation, similarity)
+        previous, total, similarity = _judged(state, updates)
+        reputation = cgsv_reputation(previous, similarity)
         state.memory["reputation"], share = reputation.tolist(), cgsv_share(reputation)
         return [[largest(part, q) for part in total] for q in share], True, 1.0, share
 
@@ -173,11 +168,8 @@ def rffl(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """RFFL (Xu and Lyu, 2020): clipped updates, the own one is kept, the unworthy are removed."""
 
     def serve(updates):
-        reputation = _remembered(state, "reputation")
-        present = _remembered(state, "present", np.ones(state.n, dtype=bool))
-        total = weighted_sum(updates, _by_size(state) if reputation is None else reputation)
-        similarity = np.array([cosine(update, total) for update in updates])
-        previous = np.zeros(state.n) if reputation is None else reputation
+        previous, total, similarity = _judged(state, updates)
+        present = np.array(state.memory.get("present", [True] * state.n))
         reputation = rffl_reputation(previous, similarity, present, state.epoch)
         state.memory["reputation"], share = reputation.tolist(), reputation / reputation.max()
         state.memory["present"] = (present & (reputation > 0) if state.epoch >= PATIENCE else present).tolist()
@@ -203,7 +195,7 @@ def cffl(state: State, options: Options, rules: Rules) -> Iterator[Round]:
         return kept, [largest(part, UPLOAD) for part in kept]
 
     def serve(uploads):
-        previous = _remembered(state, "credibility", np.full(state.n, 1 / state.n))
+        previous = np.array(state.memory.get("credibility", [1 / state.n] * state.n))
         present, base = previous > 0, _parameters(server)
         scores = np.zeros(state.n)
         for n in np.flatnonzero(present):
