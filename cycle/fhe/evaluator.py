@@ -46,25 +46,23 @@ class Evaluator:
         params = self.params
         noise = gaussian(2, params.slots) * params.mask
         noise[0, : columns * params.batch] *= FLOOD / params.mask
-        plaintext, zero = seal.Plaintext(), seal.Ciphertext()
-        slots = (noise[0] + 1j * noise[1]).tolist()
-        self._encoder.encode(slots, answer.parms_id(), answer.scale, plaintext)
-        self._seal.add_plain_inplace(answer, plaintext)
+        self._add(answer, (noise[0] + 1j * noise[1]).tolist())
+        zero = seal.Ciphertext()
         self._zeros.encrypt_zero(answer.parms_id(), zero)
         zero.scale = answer.scale
         self._seal.add_inplace(answer, zero)
 
     def _infer(self, network):
         """One ciphertext a class: integer matrix product on residues, then squares and maps."""
-        expected = len(self._inputs)
-        if network.features != expected:
-            raise WrongContent(f"the network takes {network.features} features, E(X) {expected}")
-        columns = []
+        got, columns = len(self._inputs), []
+        if network.features != got:
+            raise WrongContent(f"the network takes {network.features} features, E(X) has {got}")
         for index, (weights, bias, bits) in enumerate(network.quantised(self.params)):
             squares = [self._square(column) for column in columns]
             columns = self._map(squares, weights, bits) if index else self._first_map(weights, bits)
-            for column, shift in zip(columns, bias, strict=True):
-                self._add_bias(column, shift)
+            for column, shift in zip(columns, bias.tolist(), strict=True):
+                # the slots without a sample must stay empty for merging
+                self._add(column, [shift] * self.params.batch)
         return columns
 
     def _first_map(self, weights, bits):
@@ -93,10 +91,9 @@ class Evaluator:
         self._seal.multiply_plain(ciphertext, plaintext, product)
         return product
 
-    def _add_bias(self, ciphertext, bias):
-        """Only in the slots that hold samples: the others must stay empty for merging."""
-        plaintext, values = seal.Plaintext(), [float(bias)] * self.params.batch
-        self._encoder.encode(values, ciphertext.parms_id(), ciphertext.scale, plaintext)
+    def _add(self, ciphertext, slots):
+        plaintext = seal.Plaintext()
+        self._encoder.encode(slots, ciphertext.parms_id(), ciphertext.scale, plaintext)
         self._seal.add_plain_inplace(ciphertext, plaintext)
 
     def _square(self, ciphertext):

@@ -87,7 +87,7 @@ def _layers(module):
     return [module]
 
 
-def _is_square(layer):
+def _is_square(layer) -> bool:
     return type(layer).__name__ == "Square"
 
 
