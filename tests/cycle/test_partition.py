@@ -96,6 +96,7 @@ def test_splits_stay_what_recorded_runs_had(split, numbers, parts):
 def test_what_is_drawn_stays_what_recorded_runs_had():
     assert partition.stratified_subset(FEW, 5, 0).tolist() == [2, 4, 6, 8, 11]
     assert partition.stratified_subset(FEW, 12, 0).tolist() == list(range(12))
+    assert partition.stratified_subset(np.array(["cat", "dog", "emu"])[FEW], 5, 0).tolist() == [2, 4, 6, 8, 11]
     assert partition.flip_labels(FEW, 0.5, 4, 0).tolist() == [0, 1, 3, 0, 2, 3, 0, 2, 0, 2, 0, 1]
     assert partition.flip_labels(FEW, 0.5, 4, 0, symmetric=True).tolist() == [0, 1, 1, 0, 2, 0, 0, 0, 0, 2, 0, 3]
 

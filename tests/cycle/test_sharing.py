@@ -84,3 +84,11 @@ def test_what_was_possible_can_be_told_and_sizes_may_differ_by_pair():
 def test_refuses(reputation, period, named):
     with pytest.raises(ValueError, match=named):
         sharing.draw_shares(reputation, 1, period, np.random.default_rng(0))
+
+
+def test_a_message_has_at_most_as_many_bytes_as_a_double_counts():
+    ledger = sharing.Ledger(2)
+    ledger.record(0, ~np.eye(2, dtype=bool), 2**53)
+    assert ledger.matrix(bytes=True).tolist() == [[0, 2**53], [2**53, 0]]
+    with pytest.raises(ValueError, match="size must be in"):
+        ledger.record(0, ~np.eye(2, dtype=bool), 2**54)
