@@ -30,5 +30,8 @@ class Rules:
 
     @classmethod
     def recommended(cls, **given: Callable) -> "Rules":
-        """Those that protect, where none is given: models that arrive are clipped before mixing."""
+        """Those that protect, where none is given: models that arrive are clipped before mixing.
+
+        Where one party has most of the data that costs an honest group some of its gain.
+        """
         return cls(**{"combine": defence.clipped} | given)
