@@ -19,7 +19,7 @@ def _deal(labels, fractions, rng):
     """Split every class by its row of fractions [class, participant]; remainders by largest part.
 
     A participant's whole share is what largest-remainder rounding of the running total gives, class
-    after class, so that over all classes it is off by less than one sample from its exact share.
+    after class, so that over all classes it is off by hardly more than a sample from its exact one.
     """
     parts = [[] for _ in range(fractions.shape[1])]
     owed = np.zeros(fractions.shape[1])

@@ -5,9 +5,11 @@
 
 Records in results/bench/mutation.json for each file the mutants tried and killed, and those that survived (`mutmut show
 NAME` in FOLDER says what they are). `--sample N` tries N mutants of each file, always the same. Texts of errors stay.
+Files that are not named keep what was recorded.
 """
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -20,9 +22,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 from reproduction.bench import recording  # noqa: E402 (this project's, whatever is installed)
+from reproduction.provenance import commit  # noqa: E402
 
 RECORD = ROOT / "results" / "bench" / "mutation.json"
 RULES = ("metrics", "reputation", "sharing", "distillation", "partition", "gossip", "defence")
+SEED = 0  # of the sample
 KILLED = ("killed", "timeout", "segfault", "suspicious")
 
 
@@ -64,13 +68,14 @@ def measure(folder: Path, rules, sample: int | None) -> dict:
     names, found = sorted(outcomes(folder)), {}
     for rule in rules:
         own = [name for name in names if name.startswith(f"cycle.{rule}.")]
-        chosen = random.Random(0).sample(own, min(sample or len(own), len(own)))
+        chosen = random.Random(SEED).sample(own, min(sample or len(own), len(own)))
         mutmut(folder, "run", "--max-children", "1", *chosen)
         said = outcomes(folder)
         count = Counter(said[name] for name in chosen)
         killed = sum(count[outcome] for outcome in KILLED)
         survived = sorted(name for name in chosen if said[name] not in KILLED)
-        found[rule] = {"of": len(own), "tried": len(chosen), "killed": killed, "survived": survived}
+        counts = {"of": len(own), "tried": len(chosen), "killed": killed, "survived": survived}
+        found[rule] = {"commit": commit(), "seed": SEED} | counts
         print(f"{rule}: {killed} of {len(chosen)} killed", file=sys.stderr, flush=True)
     return found
 
@@ -84,7 +89,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or Path(temporary)
         command = " ".join(["python tests/mutation.py", *sys.argv[1:]])
-        recording.write(RECORD, command, lambda: measure(folder, arguments.rules or RULES, arguments.sample))
+        before = json.loads(RECORD.read_text())["measured"] if RECORD.exists() else {}
+        asked = arguments.rules or RULES
+        recording.write(RECORD, command, lambda: before | measure(folder, asked, arguments.sample))
 
 
 if __name__ == "__main__":

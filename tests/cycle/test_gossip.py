@@ -199,3 +199,14 @@ def test_reference_learns_whom_to_hear():
 def test_refuses(call, named):
     with pytest.raises(ValueError, match=named):
         call()
+
+
+def test_weights_may_be_whole_numbers():
+    """Nobody hears anybody yet: the identity, as integers."""
+    nobody, everybody = np.eye(3, dtype=int), ~np.eye(3, dtype=bool)
+    assert np.array_equal(gossip.masked_mixing(nobody, everybody), np.eye(3))
+    swap = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 1]])
+    assert gossip.masked_mixing(swap, everybody).dtype == float
+    found = gossip.reweigh(swap, np.full((3, 3), 0.5), everybody)
+    assert np.array_equal(found, gossip.reweigh(swap.astype(float), np.full((3, 3), 0.5), everybody))
+    assert found[0, 2] > 0
