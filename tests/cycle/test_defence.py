@@ -64,6 +64,22 @@ def test_clipping_by_hand():
     assert torch.allclose(defence.clipped(LAST, MODELS, THIRDS, 1), average(LAST, MODELS, THIRDS))
 
 
+@pytest.mark.parametrize(
+    "weights, scales",
+    [
+        ([0.6, 0.2, 0.2], [1, 0.2, 0.5]),  # half of the weight is reached by the shortest step
+        ([0.2, 0.2, 0.6], [1, 0.4, 1]),
+        ([0.2, 0.6, 0.2], [1, 1, 1]),  # who has most of the weight is not bounded, whatever it sends
+        ([0.25, 0.5, 0.25], [1, 0.4, 1]),  # half, not more
+        ([0.0, 1.0, 0.0], [1, 1, 1]),
+    ],
+)
+def test_the_median_counts_models_as_they_are_weighted(weights, scales):
+    steps = [torch.tensor([0.0, 1.0]), torch.tensor([3.0, 4.0]), torch.tensor([0.0, -2.0])]
+    expected = sum(w * scale * step for w, scale, step in zip(weights, scales, steps, strict=True))
+    assert torch.allclose(defence.clipped(LAST, MODELS, weights) - LAST, expected)
+
+
 def test_clipped_a_lone_peer_moves_one_no_further_than_oneself_and_nobody_can_hold_one_back():
     own = torch.tensor([1.0, 1.0])
     for sent in (torch.tensor([1e38, -1e38]), torch.tensor([1.0, 0.0])):
@@ -81,6 +97,35 @@ def test_a_minority_moves_nobody_further_than_the_longest_honest_step(seed, own,
     longest = max((model - last).norm() for model in honest)
     mixed = defence.clipped(last, models, [0.2] * 5, own)
     assert mixed.isfinite().all() and (mixed - last).norm() <= longest * (1 + 1e-5)
+
+
+@given(st.integers(0, 999), st.floats(0.01, 0.49), st.sampled_from([None, 0]), st.sampled_from([1e30, -3e38, 7.0]))
+def test_one_far_off_model_below_half_of_the_weight_moves_nobody_far(seed, share, own, size):
+    """No further than the longest honest step, however unequal the honest are; numbers stay finite."""
+    rng = torch.Generator().manual_seed(seed)
+    last, honest = torch.randn(9, generator=rng), [torch.randn(9, generator=rng) for _ in range(4)]
+    parts = torch.rand(4, generator=rng).double() + 1e-3
+    weights = [*(parts / parts.sum() * (1 - share)).tolist(), share]
+    mixed = defence.clipped(last, [*honest, torch.full((9,), size)], weights, own)
+    longest = max((model - last).norm() for model in honest)
+    assert mixed.isfinite().all() and (mixed - last).norm() <= longest * (1 + 1e-5)
+
+
+@given(st.integers(0, 999), st.sampled_from([None, 1]), st.sampled_from([2.0**-20, 0.5, 2.0**30]))
+def test_clipping_knows_no_unit(seed, own, unit):
+    """Numbers in another unit give the same result in that unit; models in another order the same."""
+    rng = torch.Generator().manual_seed(seed)
+    last, *models = torch.randn(6, 9, generator=rng)
+    weights = torch.rand(5, generator=rng).softmax(dim=0).tolist()
+    mixed = defence.clipped(last, models, weights, own)
+    assert torch.equal(defence.clipped(unit * last, [unit * model for model in models], weights, own), unit * mixed)
+    back = None if own is None else 4 - own
+    assert torch.allclose(defence.clipped(last, models[::-1], weights[::-1], back), mixed, atol=1e-6)
+
+
+def test_differences_beyond_all_numbers_stay_finite():
+    far = torch.full((2,), 3e38)
+    assert defence.clipped(-far, [far, -far, -far], THIRDS).tolist() == pytest.approx((-far).tolist())
 
 
 def test_clipping_leaves_models_that_agree():
