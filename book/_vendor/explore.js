@@ -121,7 +121,6 @@
   }
 
   function start(block) {
-    block.dataset.started = "";  // a notebook brings this script with each figure
     const data = JSON.parse(block.querySelector("script").textContent);
     const controls = [...block.querySelectorAll(".cycle-control")];
     const panels = block.querySelector(".cycle-panels"), says = block.querySelector(".cycle-says");
@@ -166,7 +165,7 @@
   }
 
   function all() {
-    document.querySelectorAll(".cycle-explore:not([data-started])").forEach(start);
+    document.querySelectorAll(".cycle-explore").forEach(start);
     addEventListener("hashchange", unfold);
     unfold();
   }

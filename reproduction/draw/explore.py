@@ -7,9 +7,10 @@
         lambda angle: (f"At {angle}° the score is ...", [[line(s, h(s)), dots([here], [h(here)], "cycle")]]),
     )
 
-Where somebody sits at a kernel (Jupyter, Colab), which knows no script of the book, the script comes along.
+With a kernel that somebody sits at (Jupyter, Colab) the same controls are widgets, which compute anew.
 """
 
+import html
 import itertools
 import json
 import os
@@ -17,13 +18,13 @@ import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import ipywidgets
 import jinja2
 
 from reproduction.draw import still
 from reproduction.draw.marks import Panel
 
 TEMPLATE = jinja2.Template(Path(__file__).with_name("explore.html").read_text(encoding="utf-8"), autoescape=True)
-VENDOR = Path(__file__).parents[2] / "book" / "_vendor"  # style and script of the pages
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ class Control:
     def group(self) -> str:
         return f"cycle-{zlib.crc32(''.join([self.label, *self.texts]).encode()):x}"
 
+    def widget(self) -> ipywidgets.Widget:
+        kind = ipywidgets.ToggleButtons if self.buttons else ipywidgets.SelectionSlider
+        look = {"style": {"description_width": "auto"}, "layout": {"width": "100%"}}
+        options = list(zip(self.texts, self.values, strict=True))
+        return kind(options=options, value=self.start, description=self.label, **look)
+
 
 def slider(label: str, values, start, unit: str = "") -> Control:
     """A slider over these numbers, which starts at the paper's."""
@@ -60,13 +67,13 @@ def buttons(label: str, values, start) -> Control:
 
 
 class Explore:
-    """A question that a reader answers by moving `controls`: a block of HTML.
+    """A question that a reader answers by moving `controls`: a block of HTML, or widgets where a kernel listens.
 
     `at(**values)` returns a sentence (what is seen, with numbers) and a list of marks for each panel.
     """
 
     def __init__(self, question: str, controls: dict[str, Control], panels: list[Panel], at):
-        self.question, self.controls = question, list(controls.values())
+        self.question, self.controls, self.names, self.at = question, list(controls.values()), list(controls), at
         positions = list(itertools.product(*[control.values for control in self.controls]))
         self.states = [at(**dict(zip(controls, values, strict=True))) for values in positions]
         self.start = self.states[positions.index(tuple(control.start for control in self.controls))]
@@ -92,10 +99,22 @@ class Explore:
         drawn = still.svg_of(self.panels, marks, sentence)
         return TEMPLATE.render(vars(self), sentence=sentence, still=drawn, data=self.data())
 
+    def widget(self) -> ipywidgets.Widget:
+        """The same with ipywidgets: `at` is asked again at every move."""
+        shown = ipywidgets.HTML()
+        chosen = dict(zip(self.names, [control.widget() for control in self.controls], strict=True))
+
+        def show(**values):
+            sentence, marks = self.at(**values)
+            shown.value = f"{still.svg_of(self.panels, marks, sentence)}<p>{html.escape(sentence)}</p>"
+
+        ipywidgets.interactive_output(show, chosen)
+        return ipywidgets.VBox([ipywidgets.HTML(f"<b>{html.escape(self.question)}</b>"), *chosen.values(), shown])
+
     def _repr_mimebundle_(self, **_):
-        shown = self.html()
-        # Jupyter's server and Colab set these; when a chapter is built or tested its page brings both.
+        bundle = {"text/plain": self.question, "text/html": self.html()}
+        # Jupyter's server and Colab set these for a kernel that somebody sits at. When a chapter is built or tested
+        # nobody does, and a widget would be a dead view that asks the network for its scripts.
         if "JPY_SESSION_NAME" in os.environ or "COLAB_RELEASE_TAG" in os.environ:
-            style, script = ((VENDOR / name).read_text(encoding="utf-8") for name in ("cycle.css", "explore.js"))
-            shown += f"<style>{style}</style><script>{script}</script>"
-        return {"text/plain": self.question, "text/html": shown}
+            bundle |= self.widget()._repr_mimebundle_()
+        return bundle
