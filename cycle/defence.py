@@ -43,15 +43,17 @@ def by_margin(scale: float = SCALE):
 def clipped(last, models, weights, own=None) -> torch.Tensor:
     """Centred clipping: no model moves one further from `last` than the median of them does.
 
-    Models count in the median as in the mean: it is the length at which half of the weight is
-    reached. So who holds, or claims, most of the weight is not bounded. One's own step is never
+    A server counts them as it weighs them, by data: it is the length at which half of the weight is
+    reached, so who holds, or claims, most of the data is not bounded. A party that hears others
+    counts heads: who seems aligned may have most of its weight, and lie. One's own step is never
     shortened, and bounds the others' where fewer are heard than a median needs: a single peer moves
     one no further than oneself.
     """
     steps = [(model - last).nan_to_num_() for model in models]  # huge ones may leave the finite
     lengths = torch.stack([torch.linalg.vector_norm(s, dtype=torch.float64) for s in steps])
     ordered, order = lengths.sort()
-    reached = torch.as_tensor(weights, dtype=torch.float64, device=last.device)[order].cumsum(0)
+    counts = torch.as_tensor(weights, dtype=torch.float64, device=last.device)
+    reached = (counts if own is None else torch.ones_like(counts))[order].cumsum(dim=0)
     median = ordered[torch.searchsorted(reached, reached[-1] / 2)]
     longest = median if own is None else median.maximum(lengths[own])
     scales = (longest / lengths).nan_to_num(1).clamp(max=1)

@@ -74,10 +74,20 @@ def test_clipping_by_hand():
         ([0.0, 1.0, 0.0], [1, 1, 1]),
     ],
 )
-def test_the_median_counts_models_as_they_are_weighted(weights, scales):
+def test_a_servers_median_counts_models_as_they_are_weighted(weights, scales):
     steps = [torch.tensor([0.0, 1.0]), torch.tensor([3.0, 4.0]), torch.tensor([0.0, -2.0])]
     expected = sum(w * scale * step for w, scale, step in zip(weights, scales, steps, strict=True))
     assert torch.allclose(defence.clipped(LAST, MODELS, weights) - LAST, expected)
+
+
+@pytest.mark.parametrize("weight", [0.3, 0.9, 1.0])
+def test_a_partys_median_counts_heads_since_a_liar_may_have_earned_most_of_the_weight(weight):
+    rest = (1 - weight) / 3
+    models = [MODELS[0], torch.tensor([1e30, 1e30]), MODELS[2], MODELS[0]]
+    mixed = defence.clipped(LAST, models, [rest, weight, rest, rest], 0)
+    assert (mixed - LAST).norm() <= 2 and torch.equal(
+        mixed, defence.clipped(LAST, models, [rest, weight, rest, rest], 3)
+    )
 
 
 def test_clipped_a_lone_peer_moves_one_no_further_than_oneself_and_nobody_can_hold_one_back():
