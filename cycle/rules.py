@@ -30,8 +30,5 @@ class Rules:
 
     @classmethod
     def recommended(cls, **given: Callable) -> "Rules":
-        """Those that protect, where none is given: models that arrive are clipped before mixing.
-
-        Where one party has most of the data that costs an honest group some of its gain.
-        """
+        """Those that protect, where none is given: models that arrive are clipped before mixing."""
         return cls(**{"combine": defence.clipped} | given)
