@@ -6,41 +6,38 @@ Times are processor time, so that other programs on the machine do not count; ra
 import math
 import os
 import tempfile
+from functools import partial
 
 import numpy as np
 import tenseal as ts
 import tenseal.sealapi as seal
 import torch
 import torch.nn.functional as F
-from sklearn.datasets import load_digits
 from torch import nn
 
 from cycle.distillation import approximate_kl, kl
 from cycle.fhe import EncryptedChannel, Evaluator, KeyOwner, Params, PolyNet, wire
 from cycle.fhe.params import FLOOD
-from reproduction import models
+from cycle.options import Options
+from cycle.party import Party, learn
+from reproduction import models, records
 from reproduction.bench import recording
 from reproduction.bench.recording import fastest, peak_megabytes
-from reproduction.provenance import results_folder
+from reproduction.data import datasets
 
-RECORD = results_folder() / "bench" / "fhe.json"
+RECORD = records.RESULTS / "bench" / "fhe.json"
 SLOTS = 4096
 CLASSES = 10
 IMAGE = (1, 8, 8)
+EPOCHS = 30
 
 
 def measure() -> dict[str, float]:
     """Numbers by name; see the targets in the chapter on encryption. Takes about a minute."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        memory = {"memory_growth_mb": memory_growth()} | _convolutions()  # first, as a peak never falls
-        images, labels = _digits()
-        network = _trained(models.build("poly_mlp", IMAGE, CLASSES), images, labels)
-        numbers = kl_term() | _inference(network, images) | _bytes(network, images) | _gradient(network, images)
-        return numbers | memory | {"flooding_bits": flooding_bits(network, images)}
-    finally:
-        torch.set_num_threads(threads)
+    memory = {"memory_growth_mb": memory_growth()} | _convolutions()  # first, as a peak never falls
+    network, images = _digits()
+    numbers = kl_term() | _inference(network, images) | _bytes(network, images) | _gradient(network, images)
+    return numbers | memory | {"flooding_bits": flooding_bits(network, images)}
 
 
 def pair(inputs: np.ndarray, depth: int = 1) -> tuple[KeyOwner, Evaluator, bytes]:
@@ -83,11 +80,8 @@ def kl_term(samples=SLOTS) -> dict[str, float]:
         return [p.dot(z).decrypt()[0] for p, z in zip(mine, peers, strict=True)]
 
     ours, theirs = fastest(packed, 5) / samples, fastest(naive, 2) / few
-    return {
-        "kl_us_per_sample": 1e6 * ours,
-        "kl_vs_naive": theirs / ours,
-        "kl_error": float(np.abs(packed() - (probabilities * logits).sum(axis=1)).max()),
-    }
+    error = float(np.abs(packed() - (probabilities * logits).sum(axis=1)).max())
+    return {"kl_us_per_sample": 1e6 * ours, "kl_vs_naive": theirs / ours, "kl_error": error}
 
 
 def dot(evaluator: Evaluator, left: list, right: list):
@@ -146,10 +140,8 @@ def _bytes(network, images):
     with tempfile.NamedTemporaryFile() as file:
         owner.fresh(images[:128, 0, 0, 0].numpy(), owner.params.input_bits).save(file.name)
         whole = 64 * os.path.getsize(file.name)  # as SEAL writes ciphertexts
-    return {
-        "bytes_per_prediction_128": channel.bytes["answer", 1, 0, 0] / 128,
-        "upload_vs_unseeded": len(upload) / whole,
-    }
+    answer = channel.bytes["answer", 1, 0, 0]
+    return {"bytes_per_prediction_128": answer / 128, "upload_vs_unseeded": len(upload) / whole}
 
 
 def _gradient(network, images):
@@ -185,13 +177,16 @@ def _convolutions():
 
     One square: a second one takes a ring of twice the degree, so twice the memory.
     """
-    small = nn.Sequential(nn.Conv2d(1, 4, 7, stride=3), models.Square(), nn.Flatten(), nn.Linear(256, CLASSES))
-    cifar = nn.Sequential(nn.Conv2d(3, 8, 8, stride=4), models.Square(), nn.Flatten(), nn.Linear(392, CLASSES))
-    milliseconds, _ = random_images(small, (1, 28, 28))
-    numbers = {"cnn_ms_per_sample": milliseconds, "peak_memory_gb": peak_megabytes() / 1e3}
-    milliseconds, error = random_images(cifar, (3, 32, 32))
-    return numbers | {
-        "cifar_ms_per_sample": milliseconds,
+    torch.manual_seed(0)
+    first = nn.Sequential(nn.Conv2d(1, 4, 7, stride=3), models.Square(), nn.Flatten(), nn.Linear(256, CLASSES))
+    small, _ = random_images(first, (1, 28, 28))
+    peak = peak_megabytes() / 1e3
+    second = nn.Sequential(nn.Conv2d(3, 8, 8, stride=4), models.Square(), nn.Flatten(), nn.Linear(392, CLASSES))
+    cifar, error = random_images(second, (3, 32, 32))
+    return {
+        "cnn_ms_per_sample": small,
+        "peak_memory_gb": peak,
+        "cifar_ms_per_sample": cifar,
         "cifar_logit_error": error,
         "cifar_peak_mb": peak_megabytes(),
     }
@@ -199,10 +194,6 @@ def _convolutions():
 
 def random_images(network, shape) -> tuple[float, float]:
     """Milliseconds a sample, and the largest error, of 4,096 answers of a network as it starts."""
-    torch.manual_seed(0)
-    for layer in network:
-        if hasattr(layer, "reset_parameters"):
-            layer.reset_parameters()
     samples, answers = torch.rand(SLOTS, math.prod(shape)).numpy(), []
     polynomial = PolyNet.from_torch(network, shape, samples=samples[:128])
     owner, evaluator, _ = pair(samples, polynomial.depth)
@@ -212,19 +203,16 @@ def random_images(network, shape) -> tuple[float, float]:
 
 
 def _digits():
-    digits = load_digits()
-    return torch.tensor(digits.images[:, None] / 16, dtype=torch.float32), torch.tensor(digits.target)
-
-
-def _trained(network, images, labels, epochs=30):
+    """A polynomial network that learned digits, and their images."""
+    digits = datasets.load("digits", "cpu")
+    images = digits.train_images.permute(0, 3, 1, 2).float() / digits.full_scale
     torch.manual_seed(0)
-    optimizer = torch.optim.Adam(network.parameters(), 2e-3, weight_decay=1e-4)
-    for _ in range(epochs):
-        for rows in torch.randperm(len(labels)).split(64):
-            optimizer.zero_grad()
-            F.cross_entropy(network(images[rows]), labels[rows]).backward()
-            optimizer.step()
-    return network.eval()
+    network, adam = models.build("poly_mlp", IMAGE, CLASSES), partial(torch.optim.Adam, lr=2e-3, weight_decay=1e-4)
+    options = Options(batch_size=64, lr_every=EPOCHS)  # one rate throughout
+    party = Party(network, (images, digits.train_labels), optimizer=adam).join(options, images.device)
+    for epoch in range(EPOCHS):
+        learn(party, epoch, options)
+    return network.eval(), images
 
 
 def _tenseal_context(bits, scale_bits):

@@ -8,16 +8,13 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+import cycle
 from cycle import answers
-from cycle.party import accuracy
-from cycle.play import begin, play
-from cycle.rules import Rules
-from reproduction import catalogue, settings
+from reproduction import catalogue, records, settings
 from reproduction.bench import recording
 from reproduction.data import datasets
-from reproduction.provenance import results_folder
 
-RECORD = results_folder() / "bench" / "flood.json"
+RECORD = records.RESULTS / "bench" / "flood.json"
 BITS = (-14, -10, -6, -4, -2, 0, 2)
 SEEDS = (0, 1, 2)
 
@@ -42,11 +39,10 @@ class Noisy:
 
 def trained(run: settings.Run, dataset, deviation: float) -> float:
     """Mean accuracy of the participants, percent."""
-    state = begin(settings.parties_of(run, dataset), run.method, run.options, run.seed, "cpu")
-    rules = Rules(channel=lambda state, options: Noisy(state, options, deviation))
-    *_, last = play(state, run.method, run.options, rules)
-    test = dataset.test_images, dataset.test_labels
-    return float(np.mean([accuracy(party.model, *test, party.prepare) for party in last.participants]))
+    noisy = {"channel": lambda state, options: Noisy(state, options, deviation)}
+    how = {"seed": run.seed, "device": "cpu", "progress": False}
+    result = cycle.run(settings.parties_of(run, dataset), run.method, run.options, **how, **noisy)
+    return float(np.mean(result.accuracy))
 
 
 def measure() -> dict[str, float]:

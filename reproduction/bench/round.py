@@ -17,9 +17,10 @@ from cycle import distillation, gossip, private
 from cycle.answers import Here
 from cycle.options import Options
 from cycle.party import Heard, Party, answer, learn
-from cycle.play import begin, device_of, play
+from cycle.play import begin, device_of, rounds
 from cycle.rules import Rules
 from cycle.state import frozen
+from cycle.weights import assign
 from reproduction import models, records
 from reproduction.bench.recording import in_turn, write
 from reproduction.data import datasets
@@ -41,21 +42,27 @@ def parties(device) -> list[Party]:
     return found
 
 
-def _optimizer(model, options: Options) -> torch.optim.SGD:
-    return torch.optim.SGD(model.parameters(), options.lr, 0.9, nesterov=True, weight_decay=5e-4)
-
-
 def _loader(images, labels, options: Options) -> DataLoader:
     """Item by item, as loops usually are fed."""
     items = [(image.contiguous(), int(label)) for image, label in zip(images, labels, strict=True)]
     return DataLoader(items, options.batch_size, shuffle=True)
 
 
-def _descend(optimizer, loss: torch.Tensor) -> None:
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    loss.item()
+def _epoch(model, batches, options: Options, device, peers=(), graph=True, layout=torch.contiguous_format) -> None:
+    """A local epoch as plain loops write it, with one KL for each peer."""
+    optimizer = torch.optim.SGD(model.parameters(), options.lr, 0.9, nesterov=True, weight_decay=5e-4)
+    for inputs, labels in batches:
+        inputs, labels = inputs.to(device, memory_format=layout), labels.to(device)
+        logits = model(inputs)
+        loss = F.cross_entropy(logits, labels)
+        for peer in peers:
+            with torch.set_grad_enabled(graph):
+                told = peer(inputs)
+            loss = loss + options.lambda_0 / 4 * distillation.kl(logits, told.detach(), options.temperature)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        loss.item()
 
 
 def published_shape(people, options: Options, item_wise=True, graph=True, layout=torch.contiguous_format):
@@ -64,48 +71,33 @@ def published_shape(people, options: Options, item_wise=True, graph=True, layout
     What follows the options takes its habits away one by one, to see what each costs.
     """
     everybody = [copy.deepcopy(person.model).to(memory_format=layout) for person in people]
-    optimizers = [_optimizer(model, options) for model in everybody]
     for n, person in enumerate(people):
         if item_wise:
             images = [person.prepare(person.inputs[i : i + 1])[0] for i in range(person.size)]
-            loader = _loader(images, person.labels, options)
+            batches = _loader(images, person.labels, options)
         else:
             order = torch.randperm(person.size, device=person.device).split(options.batch_size)
-            loader = ((person.prepare(person.inputs[rows]), person.labels[rows]) for rows in order)
-        for inputs, labels in loader:
-            inputs, labels = inputs.to(person.device, memory_format=layout), labels.to(person.device)
-            logits = everybody[n](inputs)
-            loss = F.cross_entropy(logits, labels)
-            for peer in everybody[:n] + everybody[n + 1 :]:
-                with torch.set_grad_enabled(graph):
-                    told = peer(inputs)
-                loss = loss + options.lambda_0 / 4 * distillation.kl(logits, told.detach(), options.temperature)
-            _descend(optimizers[n], loss)
+            batches = ((person.prepare(person.inputs[rows]), person.labels[rows]) for rows in order)
+        peers = everybody[:n] + everybody[n + 1 :]
+        _epoch(everybody[n], batches, options, person.device, peers, graph, layout)
 
 
 def plain_loader(people, options: Options) -> None:
     """A FedAvg round as a plain loop: an item-wise DataLoader for each participant, then the mean of all models."""
     everybody = [copy.deepcopy(person.model) for person in people]
     for model, person in zip(everybody, people, strict=True):
-        optimizer = _optimizer(model, options)
-        for inputs, labels in _loader(person.prepare(person.inputs), person.labels, options):
-            _descend(optimizer, F.cross_entropy(model(inputs.to(person.device)), labels.to(person.device)))
-    with torch.no_grad():
-        for tensors in zip(*(model.parameters() for model in everybody), strict=True):
-            mean = torch.stack(tensors).mean(dim=0)
-            for tensor in tensors:
-                tensor.copy_(mean)
+        _epoch(model, _loader(person.prepare(person.inputs), person.labels, options), options, person.device)
+    for tensors in zip(*(model.parameters() for model in everybody), strict=True):
+        assign(tensors, [torch.stack(tensors).detach().mean(dim=0)] * len(tensors))
 
 
 def bare_passes(people, options: Options, answering: np.ndarray) -> Callable:
     """The same forward and backward passes on batches prepared beforehand, and nothing else: what no loop can avoid."""
-    peers = [copy.deepcopy(person.model).eval() for person in people]
-    prepared = [person.prepare(person.inputs).split(options.batch_size) for person in people]
-    right = [person.labels.split(options.batch_size) for person in people]
+    peers, prepared = frozen(people), [person.prepare(person.inputs).split(options.batch_size) for person in people]
 
     def passes():
         for n, person in enumerate(people):
-            for inputs, labels in zip(prepared[n], right[n], strict=True):
+            for inputs, labels in zip(prepared[n], person.labels.split(options.batch_size), strict=True):
                 for k in np.flatnonzero(answering[:, n]):
                     answer(peers[k], inputs)
                 F.cross_entropy(person.model(inputs), labels).backward()
@@ -115,8 +107,7 @@ def bare_passes(people, options: Options, answering: np.ndarray) -> Callable:
 
 def bare_scoring(people, options: Options) -> Callable:
     """The passes that scores cannot do without: one forward, the peers' answers, a backward for each and one's own."""
-    peers = [copy.deepcopy(person.model).eval() for person in people]
-    prepared = [person.prepare(person.inputs[: options.score_samples]) for person in people]
+    peers, prepared = frozen(people), [person.prepare(person.inputs[: options.score_samples]) for person in people]
 
     def passes():
         for n, person in enumerate(people):
@@ -145,8 +136,7 @@ class Operations(TorchDispatchMode):
 
 def operations(people, peers: int, options: Options) -> int:
     """Of one training step with so many peers: what a second batch adds to an epoch of one."""
-    models_of = frozen(people)
-    answers = [lambda inputs, rows, model=model: answer(model, inputs) for model in models_of[1 : 1 + peers]]
+    answers = [lambda inputs, rows, model=model: answer(model, inputs) for model in frozen(people[1 : 1 + peers])]
     weights, counted = torch.ones(peers, dtype=torch.float64, device=people[0].device), []
     for batches in (1, 2):
         rows = torch.arange(batches * options.batch_size, device=people[0].device)
@@ -163,14 +153,11 @@ def measure() -> dict[str, float]:
     """
     options = Options(local_epochs=0, rounds=10**6, batch_size=BATCH, lr=0.01)
     device = device_of("auto")
-
-    def rounds(method, rules=None):
-        return play(begin(parties(device), method, options, device=device), method, options, rules)
-
     everybody = ~np.eye(PARTICIPANTS, dtype=bool)
     half = gossip.adjacency("ring", PARTICIPANTS)  # half of the answers are sent: each trusts its two neighbours fully
-    vpdl, cycle, server = rounds("vpdl"), rounds("vpdl", Rules(share=lambda *_: half.copy())), rounds("fedavg")
-    state = begin(parties(device), "cycle", options, device=device)
+    vpdl, server = (rounds(parties(device), method, options) for method in ("vpdl", "fedavg"))
+    cycle = rounds(parties(device), "vpdl", options, share=lambda *_: half.copy())
+    state = begin(parties(device), "cycle", options)
     people, channel = state.participants, Here(state)
     channel.open(0, 0, everybody, True)
 

@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import torch
 from scipy.optimize import nnls
+from sklearn.metrics import r2_score
 
 from cycle.options import Options
 from cycle.party import Party
@@ -47,12 +48,12 @@ def measure(sizes=SIZES, populations=POPULATIONS) -> dict[str, float]:
     """
     gc.collect()
     gc.freeze()  # what is here already holds none of the tensors to be counted, and need not be searched each time
-    asked = [(kind, kind, n, {}) for n, kind in itertools.product(sizes, KINDS)]
-    for n, (label, kind) in itertools.product(populations, PARTIAL.items()):
-        asked.append((label, kind, n, {"participation": PRESENT / n}))
+    asked = [(kind, n) for n, kind in itertools.product(sizes, KINDS)]
     found = {}
-    for label, kind, n, more in steps(asked, "kinds and sizes"):
-        found |= {f"{name}|{label}|{n}": value for name, value in _round(kind, n, **more).items()}
+    for label, n in steps([*asked, *((label, n) for n in populations for label in PARTIAL)], "kinds and sizes"):
+        some = {"participation": PRESENT / n} if label in PARTIAL else {}
+        measured = _round(PARTIAL.get(label, label), n, **some)
+        found |= {f"{name}|{label}|{n}": value for name, value in measured.items()}
     gc.unfreeze()
     return found
 
@@ -79,11 +80,9 @@ def _round(kind: str, n: int, **more) -> dict[str, float]:
 def _parties(n: int) -> list[Party]:
     digits = datasets.load("digits")
     rows = np.arange(n * SAMPLES) % len(digits.train_labels)  # in a large population some hold the same digits
-    pixels, parties = datasets.Pixels(digits), []
-    for part in rows.reshape(n, SAMPLES):
-        model = models.build("mlp", digits.in_shape, CLASSES, WIDTH)
-        parties.append(Party(model, (digits.train_images[part], digits.train_labels[part]), prepare=pixels))
-    return parties
+    parts = ((digits.train_images[part], digits.train_labels[part]) for part in rows.reshape(n, SAMPLES))
+    networks, pixels = (models.build("mlp", digits.in_shape, CLASSES, WIDTH) for _ in range(n)), datasets.Pixels(digits)
+    return [Party(model, part, prepare=pixels) for model, part in zip(networks, parts, strict=True)]
 
 
 def tensor_bytes() -> int:
@@ -117,12 +116,7 @@ def fit(measured: dict, kind: str) -> dict[str, float]:
     (participant, message), _ = nnls(design / seconds[:, None], np.ones(len(sizes)))
     modelled = design @ (participant, message)
     worst = float(np.abs(modelled / seconds - 1).max())
-    return {"participant": participant, "message": message, "r2": _explained(seconds, modelled), "worst": worst}
-
-
-def _explained(measured: np.ndarray, modelled: np.ndarray) -> float:
-    """The part of the variance."""
-    return float(1 - ((measured - modelled) ** 2).sum() / ((measured - measured.mean()) ** 2).sum())
+    return {"participant": participant, "message": message, "r2": r2_score(seconds, modelled), "worst": worst}
 
 
 def bookkeeping(measured: dict) -> float:
@@ -145,7 +139,7 @@ def memory_slope(measured: dict, kind: str) -> tuple[float, float]:
     """Bytes a participant, by least squares over N, and r2."""
     sizes, memory = series(measured, "memory", kind)
     line = np.polyfit(sizes, memory, 1)
-    return float(line[0]), _explained(memory, np.polyval(line, sizes))
+    return float(line[0]), r2_score(memory, np.polyval(line, sizes))
 
 
 if __name__ == "__main__":
