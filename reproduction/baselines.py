@@ -1,11 +1,12 @@
 """The fairness-aware federated baselines CFFL, RFFL and CGSV. One generator each.
 
 Written from the papers' and original codes' rules. A round: everybody trains locally, uploads its update, the server
-aggregates, scores, and gives back what each deserves. Updates are lists of tensors, one for each parameter.
+aggregates, scores, and gives back what each deserves. An update is all numbers of a model in a row.
 """
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from operator import mul
 
 import numpy as np
@@ -22,8 +23,6 @@ from cycle.state import Round, State
 from cycle.streams import SCORE, stream
 from cycle.weights import assign, split, vector
 
-Update = list[torch.Tensor]
-
 GAMMA = 0.15  # CGSV, RFFL: norm of an uploaded update
 REWARD_BETA = 1.0  # CGSV: sharpness of the reward (not given in the paper)
 MEMORY = 0.95  # CGSV, RFFL: momentum of the server's reputation
@@ -36,34 +35,31 @@ LARGEST = 1.0  # number in an upload: what the methods do to an update before le
 VALIDATION = 1000  # CFFL: training images of all participants on which the server judges an upload
 
 
-def largest(tensor: torch.Tensor, fraction: float) -> torch.Tensor:
-    """The ceil(fraction n) entries of largest magnitude, zero elsewhere."""
-    keep = int(np.ceil(min(max(fraction, 0.0), 1.0) * tensor.numel()))
-    flat = tensor.flatten()
-    chosen = flat.abs().topk(keep).indices
-    return torch.zeros_like(flat).scatter(0, chosen, flat[chosen]).view_as(tensor)
+def largest(update: torch.Tensor, sizes: list[int], fraction: float) -> torch.Tensor:
+    """Of each tensor, which has so many numbers, the ceil(fraction n) of largest magnitude, zero elsewhere."""
+    kept = torch.zeros_like(update)
+    for part, place, count in zip(update.split(sizes), kept.split(sizes), _counts(sizes, fraction), strict=True):
+        chosen = part.abs().topk(count).indices
+        place[chosen] = part[chosen]
+    return kept
 
 
-def cosine(a: Update, b: Update) -> float:
-    return float(torch.nn.functional.cosine_similarity(vector(a), vector(b), dim=0))
+def _counts(sizes: list[int], fraction: float) -> list[int]:
+    return [int(np.ceil(min(max(fraction, 0.0), 1.0) * size)) for size in sizes]
 
 
-def weighted_sum(updates: list[Update], weights) -> Update:
-    """sum_i weight_i update_i, tensor by tensor."""
-    weights = [float(weight) for weight in weights]
-    return [sum(map(mul, weights, parts)) for parts in zip(*updates, strict=True)]
+def cosine(a: torch.Tensor, b: torch.Tensor) -> float:
+    return float(torch.nn.functional.cosine_similarity(a, b, dim=0))
 
 
-def normalised(update: Update) -> Update:
+def normalised(update: torch.Tensor) -> torch.Tensor:
     """CGSV: the update scaled to norm GAMMA."""
-    scale = GAMMA / (vector(update).norm() + 1e-7)
-    return [part * scale for part in update]
+    return update * (GAMMA / (update.norm() + 1e-7))
 
 
-def clipped(update: Update) -> Update:
+def clipped(update: torch.Tensor) -> torch.Tensor:
     """RFFL: the update scaled down to norm GAMMA if it is longer."""
-    scale = (GAMMA / (vector(update).norm() + 1e-7)).clamp(max=1)
-    return [part * scale for part in update]
+    return update * (GAMMA / (update.norm() + 1e-7)).clamp(max=1)
 
 
 def cgsv_reputation(previous: np.ndarray, similarity: np.ndarray) -> np.ndarray:
@@ -96,31 +92,16 @@ def cffl_credibility(previous: np.ndarray, scores: np.ndarray, present: np.ndarr
     return credibility / credibility.sum()
 
 
-def _parameters(model: torch.nn.Module) -> Update:
-    return [parameter.detach().clone() for parameter in model.parameters()]
+def _set(model: torch.nn.Module, row: torch.Tensor) -> None:
+    parameters = list(model.parameters())
+    assign(parameters, split(row, parameters))
 
 
-def _set(model: torch.nn.Module, *terms: Update) -> None:
-    assign(model.parameters(), [sum(parts) for parts in zip(*terms, strict=True)])
-
-
-def _local(party: Party, epoch: int, options: Options) -> tuple[torch.Tensor, Update, Update]:
+def _local(party: Party, epoch: int, options: Options) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """The local epochs of a round: last losses, parameters before, update."""
-    before = _parameters(party.model)
+    before = vector(party.model.parameters())
     losses = local_epochs(party, epoch, options)
-    return losses, before, [a - b for a, b in zip(_parameters(party.model), before, strict=True)]
-
-
-def _size(like: Update, fraction: float) -> int:
-    """Bytes of an update of which each tensor is sent to a fraction."""
-    return BYTES_PER_NUMBER * int(sum(np.ceil(fraction * part.numel()) for part in like))
-
-
-def _judged(state: State, updates: list[Update]) -> tuple[np.ndarray, Update, np.ndarray]:
-    """The reputation so far, the sum of all updates by it (at first by size), and each one's cosine with that sum."""
-    weights = state.memory.get("reputation", np.array(state.sizes, dtype=float) / sum(state.sizes))
-    total, previous = weighted_sum(updates, weights), np.array(state.memory.get("reputation", [0.0] * state.n))
-    return previous, total, np.array([cosine(update, total) for update in updates])
+    return losses, before, vector(party.model.parameters()) - before
 
 
 def _fair_rounds(state: State, options: Options, step: Callable, serve: Callable) -> Iterator[Round]:
@@ -129,25 +110,43 @@ def _fair_rounds(state: State, options: Options, step: Callable, serve: Callable
     step(update) -> (what a participant keeps of its own update, what it uploads);
     serve(uploads) -> (downloads, who was in and uploaded, fraction of the numbers uploaded, fractions downloaded).
     """
-    like = _parameters(state.participants[0].model)
-    nothing = torch.zeros_like(vector(like))
+    sizes = _sizes(state)
+    nothing = torch.zeros(sum(sizes), device=state.device)
     while state.epoch < options.epochs:
         local = {p.index: _local(p, state.epoch, options) for p in state.participants}
         steps = {n: step(update) for n, (_, _, update) in local.items()}
-        uploads, refused = upload(state, {n: vector(sent) for n, (_, sent) in steps.items()})
+        uploads, refused = upload(state, {n: sent for n, (_, sent) in steps.items()})
         rows, uploading, up, down = {}, False, 0.0, np.zeros(state.n)
         if state.ranks.first:  # what was refused counts as nothing
             refused |= {(n, state.n): "too large numbers" for n, row in uploads.items() if row.abs().max() > LARGEST}
             arrived = [nothing if (n, state.n) in refused else uploads[n] for n in range(state.n)]
-            given, uploading, up, down = serve([split(row, like) for row in arrived])
-            rows = {n: vector(update) for n, update in enumerate(given)}
+            given, uploading, up, down = serve(arrived)
+            rows = dict(enumerate(given))
         rows = download(state, rows, len(nothing))
         for party in state.participants:
             (_, before, _), (kept, _) = local[party.index], steps[party.index]
-            _set(party.model, before, *([kept] if kept else []), split(rows.get(party.index, nothing), like))
-        upload_bytes, download_bytes = _size(like, up), [*(_size(like, fraction) for fraction in down), 0]
+            _set(party.model, before + kept + rows.get(party.index, nothing))
+        sent, *received = (BYTES_PER_NUMBER * sum(_counts(sizes, fraction)) for fraction in (up, *down, 0.0))
         losses = [losses for losses, _, _ in local.values()]
-        yield server_round(state, losses, uploading, upload_bytes, down > 0, download_bytes, refused)
+        yield server_round(state, losses, uploading, sent, down > 0, received, refused)
+
+
+def _sizes(state: State) -> list[int]:
+    return [parameter.numel() for parameter in state.participants[0].model.parameters()]
+
+
+def _by_reputation(state: State, updates: list[torch.Tensor], judge: Callable, reward: Callable) -> tuple:
+    """The sum of all updates by reputation (at first by size), that of each updated by its cosine with the sum.
+
+    Everybody is given the largest numbers of the sum, as many as its reward.
+    """
+    known = state.memory.get("reputation")
+    weights = np.array(state.sizes) / sum(state.sizes) if known is None else known
+    total = sum(map(mul, map(float, weights), updates))
+    similarity = np.array([cosine(update, total) for update in updates])
+    reputation = judge(np.array(known or [0.0] * state.n), similarity)
+    state.memory["reputation"], share = reputation.tolist(), reward(reputation)
+    return [largest(total, _sizes(state), q) for q in share], share
 
 
 @method("cgsv", common_start=True)
@@ -155,12 +154,10 @@ def cgsv(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """CGSV (Xu et al., 2021): normalised updates, cosine as Shapley value, sparsified rewards."""
 
     def serve(updates):
-        previous, total, similarity = _judged(state, updates)
-        reputation = cgsv_reputation(previous, similarity)
-        state.memory["reputation"], share = reputation.tolist(), cgsv_share(reputation)
-        return [[largest(part, q) for part in total] for q in share], True, 1.0, share
+        downloads, share = _by_reputation(state, updates, cgsv_reputation, cgsv_share)
+        return downloads, True, 1.0, share
 
-    return _fair_rounds(state, options, lambda update: ([], normalised(update)), serve)
+    return _fair_rounds(state, options, lambda update: (0, normalised(update)), serve)
 
 
 @method("rffl", common_start=True)
@@ -168,12 +165,11 @@ def rffl(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """RFFL (Xu and Lyu, 2020): clipped updates, the own one is kept, the unworthy are removed."""
 
     def serve(updates):
-        previous, total, similarity = _judged(state, updates)
         present = np.array(state.memory.get("present", [True] * state.n))
-        reputation = rffl_reputation(previous, similarity, present, state.epoch)
-        state.memory["reputation"], share = reputation.tolist(), reputation / reputation.max()
-        state.memory["present"] = (present & (reputation > 0) if state.epoch >= PATIENCE else present).tolist()
-        return [[largest(part, q) for part in total] for q in share], present, 1.0, share
+        judge = partial(rffl_reputation, present=present, t=state.epoch)
+        downloads, share = _by_reputation(state, updates, judge, lambda reputation: reputation / reputation.max())
+        state.memory["present"] = (present & (share > 0) if state.epoch >= PATIENCE else present).tolist()
+        return downloads, present, 1.0, share
 
     return _fair_rounds(state, options, lambda update: (clipped(update), clipped(update)), serve)
 
@@ -186,29 +182,29 @@ def cffl(state: State, options: Options, rules: Rules) -> Iterator[Round]:
         chosen = torch.randperm(sum(state.sizes), device=state.device)[:VALIDATION].cpu()
     images = torch.cat([party.inputs.cpu() for party in state.everyone])[chosen].to(state.device)
     labels = torch.cat([party.labels.cpu() for party in state.everyone])[chosen].to(state.device)
-    server = copy.deepcopy(first.model)
+    server, sizes = copy.deepcopy(first.model), _sizes(state)
     if "server" in state.memory:
         server.load_state_dict(state.memory["server"])
 
     def step(update):
-        kept = [part.clamp(-CLIP, CLIP) for part in update]
-        return kept, [largest(part, UPLOAD) for part in kept]
+        kept = update.clamp(-CLIP, CLIP)
+        return kept, largest(kept, sizes, UPLOAD)
 
     def serve(uploads):
         previous = np.array(state.memory.get("credibility", [1 / state.n] * state.n))
-        present, base = previous > 0, _parameters(server)
+        present, base = previous > 0, vector(server.parameters())
         scores = np.zeros(state.n)
         for n in np.flatnonzero(present):
-            _set(server, base, uploads[n])
+            _set(server, base + uploads[n])
             update_bn([first.prepare(images, False)], server)  # updates carry no statistics of BatchNorm, if it has any
             scores[n] = accuracy(server, images, labels, first.prepare)
         credibility = cffl_credibility(previous, scores, present)
-        total = weighted_sum(uploads, credibility > 0)
-        _set(server, base, total)
+        total = sum(map(mul, map(float, credibility > 0), uploads))
+        _set(server, base + total)
         state.memory = {"credibility": credibility.tolist(), "server": server.state_dict()}
-        downloads = [[largest(part, c) for part in total] for c in credibility]
+        downloads = [largest(total, sizes, c) for c in credibility]
         for n in np.flatnonzero(credibility):  # what somebody sent itself is in its own update already
-            downloads[n] = [d - torch.where(d != 0, u, 0) for d, u in zip(downloads[n], uploads[n], strict=True)]
+            downloads[n] -= torch.where(downloads[n] != 0, uploads[n], 0)
         return downloads, present, UPLOAD, credibility
 
     return _fair_rounds(state, options, step, serve)

@@ -9,12 +9,13 @@ from cycle.methods import method_of
 from cycle.options import Options
 from reproduction import baselines  # noqa: F401 (registers its methods)
 from reproduction.experiments import Experiment, read
-from reproduction.experiments.questions import QUESTIONS
+from reproduction.experiments.questions import VARIANTS
 from reproduction.settings import OF_A_RUN, PROFILES, UNCHANGED, Run
 
 OPTIONS = {field.name for field in fields(Options)}
 PAPER_HOURS_PER_RUN = 1.35  # on one A100, the paper's own figure (appendix F)
-EXPERIMENTS = read("tables.toml") | read("questions.toml") | QUESTIONS
+EXPERIMENTS = read("tables.toml") | read("questions.toml")
+EXPERIMENTS |= {name: replace(EXPERIMENTS[name], variants=variants) for name, variants in VARIANTS.items()}
 FIVE_SPLITS = EXPERIMENTS["cifar10-cnn"].splits
 SERVER = ("fedavg", "cffl", "rffl", "cgsv")
 READINGS = EXPERIMENTS["gossip-readings"].variants

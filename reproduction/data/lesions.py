@@ -17,6 +17,8 @@ SKIN = (0.82, 0.64, 0.56)
 SKIN_SPREAD, SKIN_TINT = 0.05, 0.03  # of brightness, and of each colour channel
 GRAIN = 18  # grey levels of noise, either way
 MIDDLE_GREY = 0.6  # what contrast leaves as it is
+AXIS = ((np.arange(SIDE, dtype=np.float32) + 0.5) / SIDE) * 2 - 1
+X, Y = AXIS[None, None, :], AXIS[None, :, None]
 
 
 def _table(name: str) -> np.ndarray:
@@ -53,11 +55,6 @@ def draw(labels: np.ndarray, centers: np.ndarray, seed: int) -> np.ndarray:
     return pictures
 
 
-def _axes():
-    axis = ((np.arange(SIDE, dtype=np.float32) + 0.5) / SIDE) * 2 - 1
-    return axis[None, None, :], axis[None, :, None]
-
-
 def _columns(values):
     """One number for each sample, ready to meet its pixels."""
     return [column.astype(np.float32)[:, None, None] for column in values.T]
@@ -72,8 +69,7 @@ def _lesions(looks, turn, place, waves, skin):
     """Red, green and blue of a lesion on skin, as a perfect camera would see it."""
     radius, stretch, irregular, edge, network, dots, streaks, middle, *colour = _columns(looks)
     (cosine, sine), (right, down), (frequency, *phases) = _columns(turn), _columns(place), _columns(waves)
-    x, y = _axes()
-    x, y = x - right, y - down
+    x, y = X - right, Y - down
     u, v = cosine * x + sine * y, stretch * (cosine * y - sine * x)
     r = np.sqrt(u * u + v * v) + np.float32(1e-6)
     three = u * (u * u - 3 * v * v) / (r * r * r)  # cos(3 angle): three corners on the outline
@@ -88,8 +84,7 @@ def _lesions(looks, turn, place, waves, skin):
 def _photograph(scene, cameras):
     """The same through the camera of a center: channels leak into each other, contrast changes, corners darken."""
     *gains, leak, contrast, vignette = _columns(cameras)
-    x, y = _axes()
-    shade = 1 - vignette * ((x * x + y * y) / 2)
+    shade = 1 - vignette * ((X * X + Y * Y) / 2)
     return [
         gain * shade * (MIDDLE_GREY + contrast * ((1 - leak) * plane + leak * scene[(channel + 1) % 3] - MIDDLE_GREY))
         for channel, (gain, plane) in enumerate(zip(gains, scene, strict=True))

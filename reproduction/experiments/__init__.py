@@ -1,4 +1,4 @@
-"""What is run: tables.toml and questions.toml, and in questions.py what a rule makes the variants of."""
+"""What is run: tables.toml and questions.toml, and in questions.py the variants that a rule makes."""
 
 import tomllib
 from dataclasses import dataclass, field

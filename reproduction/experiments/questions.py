@@ -1,23 +1,16 @@
-"""Questions whose variants a rule makes: every attack against every defence, every setting of a search."""
+"""Variants that a rule makes: every attack against every defence, every setting of a search."""
 
 import itertools
 from collections.abc import Iterator
 
 from reproduction import attacks, controls, forged, search
-from reproduction.experiments import Experiment
 
 BOUNDED = {"": {}, "bounded": {"bound": 15.0}}
 DEFENDED = {"bound": 7.5, "lambda_0": 200.0, "control": controls.margin_of(5)}  # as the tuning below chose
-SLACK = {
-    "bound": 7.5,
-    "lambda_0": 100.0,
-    "control": controls.margin_of(2, 2),
-}  # which gains most there, and lets a liar in
+SLACK = {"bound": 7.5, "lambda_0": 100.0, "control": controls.margin_of(2, 2)}  # gains most there, lets a liar in
 ON_CIFAR = BOUNDED | {"defended": DEFENDED}
 RULES = BOUNDED | {"margin": {"bound": 15.0, "control": controls.margin}, "defended": DEFENDED, "slack": SLACK}
 LIES = [*attacks.ATTACKS, attacks.divided(7.5)]  # the last as loud as DEFENDED lets it
-# all digits, where the smoke profile takes 400: another width, so that its runs have paths of their own
-ON_DIGITS = {"model": "mlp", "dataset": "digits", "models": {"smoke": ("mlp", 33)}}
 BOTH = ("standalone", "cycle")
 AVERAGING = ("gossip", "cycle-gossip", "fedavg")
 BOUNDS = {"": {}, "clipped": {"control": forged.clipped}, "trimmed": {"control": forged.trimmed}}
@@ -55,71 +48,23 @@ def _tuning() -> Iterator[tuple[str, dict]]:
         ("setting25", OF_SETTING25, search.followed()["setting25"]),
     ):
         for (scale, weight, bound, slack), (lie, attack) in itertools.product(points, TRIED.items()):
-            name = [
-                alone,
-                f"margin{scale}",
-                f"lambda{weight}",
-                f"bound{bound}",
-                slack and f"slack{slack}",
-                lie and f"{lie}x1",
-            ]
+            name = [alone, f"margin{scale}", f"lambda{weight}", f"bound{bound}"]
+            name += [f"slack{slack}"] * bool(slack) + [f"{lie}x1"] * bool(lie)
             defended = {"lambda_0": float(weight), "bound": float(bound), "control": controls.margin_of(scale, slack)}
             changes = {"methods": ("cycle",), "judged_on": HELD_OUT, "alone": alone} | options | defended
-            yield "-".join(filter(None, name)), changes | ({"lies": {4: attack(bound)}} if attack else {})
+            yield "-".join(name), changes | ({"lies": {4: attack(bound)}} if attack else {})
 
 
-QUESTIONS = {
-    "hostile": Experiment(
-        "One of five lies, in nine ways, against the paper's rule and two defences: digits",
-        ("homogeneous", "imbalanced-0.6-1"),
-        variants=dict(_hostile((4,), RULES, LIES)),
-        **ON_DIGITS,
-    ),
-    "hostile-two": Experiment(
-        "Two of five lie together: digits", ("homogeneous",), variants=dict(_hostile((3, 4), RULES, LIES)), **ON_DIGITS
-    ),
-    "hostile-models": Experiment(
-        "One of five sends hostile models, in five ways, under the paper's rule and two bounds: digits",
-        ("homogeneous", "imbalanced-0.6-1"),
-        methods=("standalone", *AVERAGING),
-        variants=dict(_hostile((4,), BOUNDS, forged.FORGERIES, AVERAGING)),
-        **ON_DIGITS,
-    ),
-    "hostile-cifar": Experiment(
-        "One of five lies, or everybody has wrong labels, under the paper's rule and the defended one: CIFAR-10, CNN",
-        ("homogeneous",),
-        methods=BOTH,
-        model="cnn",
-        variants=dict(_hostile((4,), ON_CIFAR, LIES)) | dict(_mislabelled(ON_CIFAR)),
-    ),
-    "hostile-cifar-two": Experiment(
-        "Two of five lie together: CIFAR-10, CNN",
-        ("homogeneous",),
-        methods=BOTH,
-        model="cnn",
-        variants=dict(_hostile((3, 4), ON_CIFAR, LIES)),
-    ),
-    "defence-cost": Experiment(
-        "What bound and margin rule cost where nobody lies: CIFAR-10, CNN",
-        ("homogeneous", "imbalanced-0.6-1", "imbalanced-0.35-2", "dirichlet-0.5"),
-        model="cnn",
-        variants={"": {}} | {rule: changes | {"methods": ("cycle",)} for rule, changes in ON_CIFAR.items() if rule},
-    ),
-    "margin-search": Experiment(
-        "The margin rule: its scale and lambda_0, judged on training images that nobody learns from: CIFAR-10, CNN",
-        ("imbalanced-0.6-1",),
-        methods=BOTH,
-        model="cnn",
-        variants=dict(_tuning()),
-    ),
-    "search": Experiment(
-        "Settings drawn at random, judged on training images that nobody learns from: CIFAR-10, CNN",
-        ("imbalanced-0.6-1",),
-        methods=BOTH,
-        model="cnn",
-        variants={
-            name: options | {"methods": BOTH, "alone": name, "judged_on": "held-out"}
-            for name, options in (search.drawn() | search.followed()).items()
-        },
-    ),
+VARIANTS = {  # of experiments of questions.toml, by their names there
+    "hostile": dict(_hostile((4,), RULES, LIES)),
+    "hostile-two": dict(_hostile((3, 4), RULES, LIES)),
+    "hostile-models": dict(_hostile((4,), BOUNDS, forged.FORGERIES, AVERAGING)),
+    "hostile-cifar": dict(_hostile((4,), ON_CIFAR, LIES)) | dict(_mislabelled(ON_CIFAR)),
+    "hostile-cifar-two": dict(_hostile((3, 4), ON_CIFAR, LIES)),
+    "defence-cost": {rule: changes | {"methods": ("cycle",)} if rule else {} for rule, changes in ON_CIFAR.items()},
+    "margin-search": dict(_tuning()),
+    "search": {
+        name: options | {"methods": BOTH, "alone": name, "judged_on": HELD_OUT}
+        for name, options in (search.drawn() | search.followed()).items()
+    },
 }

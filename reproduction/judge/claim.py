@@ -90,6 +90,8 @@ def read(name: str, *modules, variant: str = "", **fields) -> tuple[Claim, ...]:
     claims = []
     for entry in tomllib.loads(text)["claim"]:
         entry = {key: tuple(value) if isinstance(value, list) else value for key, value in (fields | entry).items()}
+        if entry["table"] not in tables:
+            raise ValueError(f"table must be a function of judge/evidence.py and its like, {name}: {entry['table']!r}")
         claims.append(Claim(**entry | {"table": tables[entry["table"]]}))
     return tuple(claims)
 

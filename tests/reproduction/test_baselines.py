@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cycle.play import play
 from cycle.ranks import Ranks
-from cycle.weights import vector
+from cycle.weights import split, vector
 from reproduction import baselines, catalogue
 
 vectors = st.integers(0, 999).map(lambda seed: np.random.default_rng(seed).normal(size=37))
@@ -18,7 +18,7 @@ vectors = st.integers(0, 999).map(lambda seed: np.random.default_rng(seed).norma
 
 @given(vectors, st.floats(0, 1))
 def test_largest_keeps_the_top_entries(row, fraction):
-    kept = baselines.largest(torch.from_numpy(row), fraction).numpy()
+    kept = baselines.largest(torch.from_numpy(row), [row.size], fraction).numpy()
     count = int(np.ceil(fraction * row.size))
     expected = np.zeros_like(row)
     order = np.argsort(-np.abs(row))[:count]
@@ -28,10 +28,10 @@ def test_largest_keeps_the_top_entries(row, fraction):
 
 @given(vectors, st.floats(1e-3, 10))
 def test_normalised_and_clipped_have_the_norm_of_the_paper(row, scale):
-    update = [torch.from_numpy(scale * row[:20]), torch.from_numpy(scale * row[20:])]
+    update = torch.from_numpy(scale * row)
     norm = scale * np.linalg.norm(row)
-    assert float(vector(baselines.normalised(update)).norm()) == pytest.approx(0.15, rel=1e-3)
-    assert float(vector(baselines.clipped(update)).norm()) == pytest.approx(min(0.15, norm), rel=1e-3)
+    assert float(baselines.normalised(update).norm()) == pytest.approx(0.15, rel=1e-3)
+    assert float(baselines.clipped(update).norm()) == pytest.approx(min(0.15, norm), rel=1e-3)
 
 
 def shares(n, seed):
@@ -78,6 +78,10 @@ def test_cffl_rule(n, seed):
     assert np.allclose(got, c / c.sum()) and (got[~present] == 0).all()
 
 
+def parameters(model):
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
 @pytest.fixture
 def one_round(small_run, begun):
     """Sizes, weights before, updates, weights after and the state, of a round of the real loop."""
@@ -85,11 +89,11 @@ def one_round(small_run, begun):
     def make(method, **changes):
         run = small_run(method, local_epochs=0, rounds=1, **changes)
         trained = begun(run).participants
-        start = baselines._parameters(trained[0].model)
-        updates = [baselines._local(party, 0, run.options)[2] for party in trained]
+        start = parameters(trained[0].model)
+        updates = [split(baselines._local(party, 0, run.options)[2], start) for party in trained]
         state = begun(run)
         (done,) = play(state, method, run.options)
-        after = [baselines._parameters(party.model) for party in done.participants]
+        after = [parameters(party.model) for party in done.participants]
         return state.sizes, start, updates, after, state
 
     return make
@@ -259,14 +263,12 @@ def fixed_rounds(method, small_run, begun, monkeypatch, updates):
     """The real loop with given local updates [round, participant, number]: its rounds, and what a rule starts from."""
     run = small_run(method, local_epochs=0, rounds=len(updates))
     state = begun(run)
-    start = baselines._parameters(state.participants[0].model)
+    start = parameters(state.participants[0].model)
     sizes = [tensor.numel() for tensor in start]
 
     def local(party, epoch, options):
-        before = baselines._parameters(party.model)
-        pieces = torch.from_numpy(updates[epoch, party.index]).float().split(sizes)
-        update = [piece.view_as(tensor) for piece, tensor in zip(pieces, before, strict=True)]
-        baselines._set(party.model, before, update)
+        before, update = vector(party.model.parameters()), torch.from_numpy(updates[epoch, party.index]).float()
+        baselines._set(party.model, before + update)
         return torch.zeros(2), before, update
 
     monkeypatch.setattr(baselines, "_local", local)
