@@ -49,16 +49,14 @@ def run(arguments) -> None:
     how = {"device": arguments.device or device, "keep": arguments.keep_models}
     records = [execute.execute(one, name, place=(k, len(runs)), **how) for k, one in enumerate(runs, 1)]
     if watch.leave():
-        from reproduction import outcome
-
-        print(outcome.of_runs(name, profile, runs, records))
+        print(overview.of_runs(name, profile, runs, records))
 
 
 def table(arguments) -> None:
     """Ours beside the paper's, from what is recorded."""
-    from reproduction import outcome
+    from reproduction import overview
 
-    print(outcome.of_experiment(arguments.name, arguments.profile))
+    print(overview.of_experiment(arguments.name, arguments.profile))
 
 
 def data(arguments) -> None:

@@ -138,24 +138,20 @@ def _finite(values: list[float]) -> list[float | None]:
 
 def _enter(log: dict, run: Run, index: int, measured: dict[int, dict]) -> None:
     """Book what was measured of a round."""
-
-    def of_all(name: str) -> list:
-        return [one[name] for one in measured.values()]
-
-    known = next(iter(measured.values()))
-    if "accuracy" in known:
+    of_all = {name: [one[name] for one in measured.values()] for name in next(iter(measured.values()))}
+    if "accuracy" in of_all:
         diverged = [f"P{n + 1}" for n, one in measured.items() if not np.isfinite(one["losses"]).all()]
         if diverged and not run.lies:  # what a liar does to the others is a result
             raise FloatingPointError(
                 f"{run.path}: the loss of {', '.join(diverged)} is not finite; lr {run.options.lr} may be too large"
             )
-        points = {point: [accuracies[point] for accuracies in of_all("accuracy")] for point in known["accuracy"]}
+        points = {point: [one[point] for one in of_all["accuracy"]] for point in of_all["accuracy"][0]}
         more = {"points": points} if len(points) > 1 else {}
         log["curve"].append({"round": index, "accuracy": next(iter(points.values())), **more})
-        log["losses"].append({"round": index, "losses": [_finite(losses) for losses in of_all("losses")]})
+        log["losses"].append({"round": index, "losses": [_finite(losses) for losses in of_all["losses"]]})
     for name in ("reputation", "counted"):
-        if name in known:
-            log.setdefault(name, []).append({"round": index, "matrix": of_all(name)})
+        if name in of_all:
+            log.setdefault(name, []).append({"round": index, "matrix": of_all[name]})
 
 
 def _record(run: Run, experiment: str, state: State, dataset, log: dict, results: Path) -> dict:

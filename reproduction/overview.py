@@ -1,14 +1,19 @@
-"""What `list` prints: all experiments in a line each, or one of them whole. Records are counted, not read."""
+"""What `list`, `run` and `table` print: all experiments in a line each, one of them whole, ours beside the paper's.
+
+`list` needs no pandas, and counts records instead of reading them.
+"""
 
 import json
 import textwrap
 from pathlib import Path
 
 from reproduction.catalogue import EXPERIMENTS, PAPER_HOURS_PER_RUN, experiment_of, runs_of
+from reproduction.progress import accuracies
 from reproduction.records import recorded
-from reproduction.settings import PROFILES, RECORDED, UNCHANGED
+from reproduction.settings import PROFILES, RECORDED, UNCHANGED, Run
 
 WIDTH = 100
+CONVENTION = "CGS in the paper's printed convention (1/N). ± is the sample deviation over seeds."
 
 
 def everything(results: Path) -> str:
@@ -83,3 +88,31 @@ def stand_in(name: str, profile: str) -> str:
 
 def heading(name: str, profile: str) -> str:
     return f"{name}, profile {profile}: {stand_in(name, profile)}"
+
+
+def of_experiment(name: str, profile: str) -> str:
+    """All that is recorded of an experiment."""
+    from reproduction.draw import tables
+
+    return "\n".join([_shown(name, profile, tables.summary(name, profile)), tables.provenance_line(name, profile)])
+
+
+def of_runs(name: str, profile: str, runs: list[Run], records: list[dict]) -> str:
+    """Of these runs alone, over all seeds that are recorded; accuracies where a gain has nothing to be taken from."""
+    from reproduction.draw import tables
+
+    frame, asked = tables.summary(name, profile), [(run.n, run.split, run.label) for run in runs]
+    named = frame.reindex(columns=["N", "split", "method"]).fillna({"N": EXPERIMENTS[name].n[0]})
+    compared = list(named.itertuples(index=False, name=None))
+    alone = [
+        f"{run.split}, {run.label}, seed {run.seed}: accuracy {accuracies(record['accuracy'])}; "
+        "no gains, since standalone is not recorded (--methods standalone runs it)"
+        for run, row, record in zip(runs, asked, records, strict=True)
+        if row not in compared
+    ]
+    return "\n".join([_shown(name, profile, frame[[row in asked for row in compared]]), *alone])
+
+
+def _shown(name: str, profile: str, frame) -> str:
+    rows = [] if frame.empty else [frame.to_string(index=False), CONVENTION]
+    return "\n".join([heading(name, profile), *rows])

@@ -38,7 +38,6 @@ TESTED_ELSEWHERE = {
     "cycle.fhe.wire": "bytes that were forged: test_fhe_message.py, test_fhe_crypto.py",
     "reproduction.experiments.questions": "data, every entry of it: test_overview.py, test_records.py",
     "reproduction.cli": "as a person uses it: test_command_line.py",
-    "reproduction.outcome": "what run and table end with: test_command_line.py",
     "reproduction.settings": "splits, parties and paths: test_records.py, test_execute.py",
     "reproduction.vision": "imported before every test: test_models.py",
     "reproduction.data.lesions": "the pictures of the stand-in: test_fedisic.py",

@@ -1,9 +1,11 @@
 """Variants that a rule makes: every attack against every defence, every setting of a search."""
 
 import itertools
+import tomllib
 from collections.abc import Iterator
+from pathlib import Path
 
-from reproduction import attacks, controls, forged, search
+from reproduction import attacks, controls, forged
 
 BOUNDED = {"": {}, "bounded": {"bound": 15.0}}
 DEFENDED = {"bound": 7.5, "lambda_0": 200.0, "control": controls.margin_of(5)}  # as the tuning below chose
@@ -15,6 +17,7 @@ BOTH = ("standalone", "cycle")
 AVERAGING = ("gossip", "cycle-gossip", "fedavg")
 BOUNDS = {"": {}, "clipped": {"control": forged.clipped}, "trimmed": {"control": forged.trimmed}}
 HELD_OUT = "held-out"
+SETTINGS = tomllib.loads(Path(__file__).with_name("search.toml").read_text(encoding="utf-8"))
 
 
 def _hostile(liars: tuple[int, ...], rules, lies=attacks.ATTACKS, methods=("cycle",)) -> Iterator[tuple[str, dict]]:
@@ -45,7 +48,7 @@ def _tuning() -> Iterator[tuple[str, dict]]:
     yield HELD_OUT, {"methods": BOTH, "judged_on": HELD_OUT, "alone": HELD_OUT}
     for alone, points, options in (
         (HELD_OUT, PLAIN + FOLLOWED, {}),
-        ("setting25", OF_SETTING25, search.followed()["setting25"]),
+        ("setting25", OF_SETTING25, SETTINGS["setting25"]),
     ):
         for (scale, weight, bound, slack), (lie, attack) in itertools.product(points, TRIED.items()):
             name = [alone, f"margin{scale}", f"lambda{weight}", f"bound{bound}"]
@@ -64,7 +67,6 @@ VARIANTS = {  # of experiments of questions.toml, by their names there
     "defence-cost": {rule: changes | {"methods": ("cycle",)} if rule else {} for rule, changes in ON_CIFAR.items()},
     "margin-search": dict(_tuning()),
     "search": {
-        name: options | {"methods": BOTH, "alone": name, "judged_on": HELD_OUT}
-        for name, options in (search.drawn() | search.followed()).items()
+        name: options | {"methods": BOTH, "alone": name, "judged_on": HELD_OUT} for name, options in SETTINGS.items()
     },
 }

@@ -9,12 +9,13 @@ from pathlib import Path
 import pandas as pd
 
 from cycle import metrics
-from reproduction import records, search
+from reproduction import records
+from reproduction.experiments.questions import SETTINGS
 from reproduction.records import RESULTS
 
 FINALISTS = 5
 OUTCOMES = ("accuracy", "MCG", "min gain", "losers")
-OTHERS = ("lambda_0", "temperature", "clip_norm", "warmup")  # options beside those of `search.CHOICES`
+OPTIONS = "lr augment rounds common_start decay_from lambda_0 temperature clip_norm warmup".split()
 
 
 def ranking(profile: str = "laptop", results: Path = RESULTS) -> pd.DataFrame:
@@ -22,14 +23,14 @@ def ranking(profile: str = "laptop", results: Path = RESULTS) -> pd.DataFrame:
 
     A setting without accuracy was not run, or ended in a loss that is not finite, of which nothing is recorded.
     """
-    found = {name: {"setting": name} | options for name, options in (search.drawn() | search.followed()).items()}
+    found = {name: {"setting": name} | options for name, options in SETTINGS.items()}
     for run, record in records.read("search", profile, results=results):
         if run.method == "cycle":
             found[run.variant] |= {"accuracy": sum(record["accuracy"]) / run.n}
             if record["standalone"]:
                 report = metrics.fairness_report(record["standalone"], record["accuracy"])
                 found[run.variant] |= {"MCG": report.mcg, "min gain": report.min_gain, "losers": report.losers}
-    frame = pd.DataFrame(found.values(), columns=["setting", *OUTCOMES, *search.CHOICES, *OTHERS])
+    frame = pd.DataFrame(found.values(), columns=["setting", *OUTCOMES, *OPTIONS])
     return frame.sort_values("accuracy", ascending=False, ignore_index=True)
 
 

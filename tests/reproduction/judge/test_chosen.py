@@ -2,7 +2,7 @@
 
 import pytest
 
-from reproduction import search
+from reproduction.experiments.questions import SETTINGS
 from reproduction.judge import chosen
 
 
@@ -16,7 +16,7 @@ def test_the_best_of_the_first_five_in_which_nobody_loses(recorded, tmp_path):
     assert frame["setting"].head(6).tolist() == [f"setting{number:02d}" for number in range(1, 7)]
     assert frame["accuracy"].head(6).tolist() == pytest.approx([46, 45, 44, 43, 42, 41])
     assert chosen.chosen(frame) == "setting03"
-    assert len(frame) == search.DRAWN + 1 and frame["accuracy"].isna().sum() == search.DRAWN - 5
+    assert len(frame) == len(SETTINGS) == 25 and frame["accuracy"].isna().sum() == 25 - 6
     assert frame.set_index("setting").loc["setting02", ["lambda_0", "temperature"]].tolist() == [27.0, 5.4]
 
 
