@@ -136,9 +136,9 @@ def _sizes(state: State) -> list[int]:
 
 
 def _by_reputation(state: State, updates: list[torch.Tensor], judge: Callable, reward: Callable) -> tuple:
-    """The sum of all updates by reputation (at first by size), that of each updated by its cosine with the sum.
+    """Downloads and rewards: of the sum of all updates, each weighed by the reputation so far (at first by size).
 
-    Everybody is given the largest numbers of the sum, as many as its reward.
+    The reputation is judged by an update's cosine with that sum.
     """
     known = state.memory.get("reputation")
     weights = np.array(state.sizes) / sum(state.sizes) if known is None else known

@@ -109,7 +109,11 @@ def warmup_key(run: Run, kind: dict) -> str:
     own = run.settings()
     own["options"] = {name: value for name, value in own["options"].items() if name not in COLLABORATION}
     own |= kind | dict.fromkeys(OF_THE_ROUNDS)
-    own |= {"threads": torch.get_num_threads(), "instructions": torch.backends.cpu.get_cpu_capability()}
+    own |= {
+        "pixels": datasets.SCALES[run.dataset],
+        "threads": torch.get_num_threads(),
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+    }
     own_modules = (cycle.options, cycle.partition, cycle.party, cycle.play, cycle.samples, cycle.state, cycle.streams)
     code = [Path(module.__file__).read_text() for module in (*own_modules, datasets, models, settings)]
     return hashlib.sha256("".join([json.dumps(own, sort_keys=True), *code]).encode()).hexdigest()[:16]

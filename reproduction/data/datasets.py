@@ -1,7 +1,9 @@
 """Data sets as tensors that stay on the device: uint8 images, labels, and batched normalisation and augmentation."""
 
+import tomllib
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -15,18 +17,7 @@ DIGITS_TEST_PER_CLASS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scale:
-    """How pixels become inputs, labels outputs, and answers an accuracy."""
-
-    num_classes: int
-    mean: tuple[float, ...]  # of each channel of the training images, scaled to [0, 1]
-    std: tuple[float, ...]
-    full_scale: float = 255.0  # the value of a white pixel
-    balanced: bool = False  # whether accuracy means balanced accuracy
-
-
-@dataclass(frozen=True, kw_only=True)
-class Dataset(Scale):
+class Dataset:
     """Images are uint8, sample x row x column x channel (so that a permuted batch is channels-last for free)."""
 
     name: str
@@ -35,6 +26,11 @@ class Dataset(Scale):
     test_images: torch.Tensor
     test_labels: torch.Tensor
     hash: str  # SHA-256 of pixels and labels
+    num_classes: int
+    mean: list[float]  # of each channel of the training images, scaled to [0, 1]
+    std: list[float]
+    full_scale: float = 255.0  # the value of a white pixel
+    balanced: bool = False  # whether accuracy means balanced accuracy
     centers: np.ndarray | None = None  # who made each training image, where the data come from several places
 
     @property
@@ -56,26 +52,20 @@ def _digits():
     return arrays, fetch.content_hash(arrays)
 
 
-def _fedisic(drawn: bool):
+def _fedisic(which: str):
     from reproduction.data import fedisic  # it needs pandas, which listing experiments does not
 
-    arrays = fedisic.synthetic() if drawn else fedisic.real()
+    arrays = getattr(fedisic, which)()
     return arrays, fetch.content_hash(arrays)
 
 
-IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}  # what the pretrained EfficientNet expects
-CIFAR10 = {"mean": (0.49139968, 0.48215841, 0.44653091), "std": (0.24703223, 0.24348513, 0.26158784)}
-CIFAR100 = {
-    "mean": (0.5070751592371323, 0.48654887331495095, 0.4409178433670343),
-    "std": (0.2673342858792401, 0.2564384629170883, 0.27615047132568404),
-}
-DRAWN = {"mean": (0.6405, 0.4995, 0.4576), "std": (0.2149, 0.1652, 0.1582)}
-DATASETS = {  # what reads the arrays and their hash, and their scale
-    "digits": (_digits, Scale(num_classes=10, mean=(0.30503836979568233,), std=(0.3761196363829386,), full_scale=16.0)),
-    "cifar10": (partial(fetch.cifar, "cifar10"), Scale(num_classes=10, **CIFAR10)),
-    "cifar100": (partial(fetch.cifar, "cifar100"), Scale(num_classes=100, **CIFAR100)),
-    "fedisic": (partial(_fedisic, False), Scale(num_classes=8, balanced=True, **IMAGENET)),
-    "fedisic-synthetic": (partial(_fedisic, True), Scale(num_classes=8, balanced=True, **DRAWN)),
+SCALES = tomllib.loads(Path(__file__).with_name("scales.toml").read_text(encoding="utf-8"))
+DATASETS = {  # what reads the arrays and their hash; how pixels become inputs and answers an accuracy is in scales.toml
+    "digits": _digits,
+    "cifar10": partial(fetch.cifar, "cifar10"),
+    "cifar100": partial(fetch.cifar, "cifar100"),
+    "fedisic": partial(_fedisic, "real"),
+    "fedisic-synthetic": partial(_fedisic, "synthetic"),
 }
 
 
@@ -83,11 +73,10 @@ def load(name: str = "digits", device=None) -> Dataset:
     """The data set by name, verified, on the device (default: CUDA where there is one)."""
     check_choice(name, "dataset", DATASETS)
     device = device_of("auto" if device is None else device)
-    read, scale = DATASETS[name]
-    arrays, digest = read()
+    arrays, digest = DATASETS[name]()
     tensors = {key: torch.from_numpy(np.ascontiguousarray(arrays[key])).to(device) for key in fetch.ARRAYS}
     tensors |= {key: tensors[key].long() for key in ("train_labels", "test_labels")}
-    return Dataset(name=name, hash=digest, centers=arrays.get("centers"), **tensors, **vars(scale))
+    return Dataset(name=name, hash=digest, centers=arrays.get("centers"), **tensors, **SCALES[name])
 
 
 class Pixels:

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from cycle.options import Options
 from cycle.play import begin
 from cycle.weights import vector
-from reproduction.bench import aims
+from reproduction.bench import aims, defence
 from reproduction.bench import round as bench
 
 
@@ -67,15 +67,22 @@ def test_what_others_would_do_learns_nothing_for_the_participants_themselves(peo
     assert all(torch.equal(numbers(person), old) for person, old in zip(everybody, before, strict=False))
 
 
+def seconds(repeats=1, **functions):
+    for function in functions.values():
+        function()
+    return SimpleNamespace(**{name: float(number) for number, name in enumerate(functions, 1)})
+
+
+def test_the_margin_rule_is_timed_beside_the_same_round_without_it(monkeypatch):
+    monkeypatch.setattr(bench, "SAMPLES", bench.BATCH)
+    monkeypatch.setattr(defence, "in_turn", seconds)
+    measured = defence.measure()
+    assert measured == {"defended_vs_undefended": 2.0} and aims.explained("defence", measured)
+
+
 def test_a_measurement_gives_every_number_that_is_explained(monkeypatch):
     """Each function is called once and said to take 1, 2, 3, ... seconds, in their order."""
     monkeypatch.setattr(bench, "SAMPLES", 2 * bench.BATCH)
-
-    def seconds(**functions):
-        for function in functions.values():
-            function()
-        return SimpleNamespace(**{name: float(number) for number, name in enumerate(functions, 1)})
-
     monkeypatch.setattr(bench, "in_turn", seconds)
     measured = bench.measure()
     assert all(aims.aim("round", name).meaning for name in measured)

@@ -103,7 +103,8 @@ def test_a_control_a_method_a_split_and_a_data_set_are_a_function_and_a_name_eac
     monkeypatch.setattr(controls, "mine", trusting, raising=False)
     monkeypatch.setitem(methods.METHODS, "mine", methods.Method(nobody))
     monkeypatch.setitem(partition.SPLITS, "mine", halves)
-    monkeypatch.setitem(datasets.DATASETS, "mine", datasets.DATASETS["digits"])
+    for table in (datasets.DATASETS, datasets.SCALES):
+        monkeypatch.setitem(table, "mine", table["digits"])
     (tmp_path / "mine.toml").write_text(MINE)
     monkeypatch.setitem(catalogue.EXPERIMENTS, "mine", read(tmp_path / "mine.toml")["mine"])
     runs = {run.label: run for run in catalogue.runs_of("mine")}

@@ -5,7 +5,7 @@ import pytest
 
 from reproduction.judge import evidence
 from reproduction.judge.chapters import CLAIMS
-from reproduction.judge.claim import counted
+from reproduction.judge.claim import counted, read
 
 ALONE = [40.0, 50.0, 60.0, 45.0, 55.0]
 ON_BETA = [claim for claim in CLAIMS["sensitivity"] if claim.name]
@@ -87,3 +87,8 @@ def test_claims_about_skin(on_skin, monkeypatch):
     assert flipped(cycle=[54.0, 53.0, 60.0, 56.0, 44.0, 43.0]) == {"utility"}
     assert flipped(risen=0.05) == {"P4 rises"}
     assert answers(CLAIMS["fed-isic"], on_skin()[:1])["lowest CGS"] == "undecided"
+
+
+def test_a_misspelt_table_is_named():
+    with pytest.raises(ValueError, match="table must be .* sensitivity: '"):
+        read("sensitivity")  # its tables are functions of a module that is not given
