@@ -29,9 +29,7 @@ def trained(run: Run, results: Path = RESULTS) -> list[nn.Module]:
     if not (place / f"party-{run.n}.pt").exists():
         raise ValueError(f"{place} holds no models of {run.n} participants: run with --keep-models to keep them")
     dataset = datasets.load(run.dataset, "cpu")
-    found = []
-    for n in range(run.n):
-        model = models.build(run.model, dataset.in_shape, dataset.num_classes, run.width)
-        model.load_state_dict(store.load(place / f"party-{n + 1}.pt"))
-        found.append(model.eval())
+    found = [models.build(run.model, dataset.in_shape, dataset.num_classes, run.width).eval() for _ in range(run.n)]
+    for n, model in enumerate(found, 1):
+        model.load_state_dict(store.load(place / f"party-{n}.pt"))
     return found

@@ -10,25 +10,25 @@ from reproduction.draw import tables
 from reproduction.records import RESULTS
 
 
-def fill(name: str, profile: str = "paper", seeds=(0,), results=RESULTS, show=None, **chosen):
+def fill(name: str, profile: str = "paper", seeds=(0,), results=RESULTS, **chosen):
     """Run what is missing of an experiment and show its table after every run; the table comes back.
 
     `results` is a directory that outlives the session (on Colab a mounted Drive): finished runs are there as records
     and are not run again, an interrupted one goes on from the last round that was saved. `chosen` are the methods,
-    splits, variants and device as of the command line; `show(table, done, needed)` replaces the notebook's display.
+    splits, variants and device as of the command line.
     """
     results, device = Path(results), chosen.pop("device", None)
     needed = list(runs_of(name, profile, seeds, **chosen))
-    show = show or _in_place
-    for done, run in enumerate(needed):
-        show(tables.summary(name, profile, results), done, len(needed))
-        execute.execute(run, name, results, device)
     table = tables.summary(name, profile, results)
+    for done, run in enumerate(needed):
+        show(table, done, len(needed))
+        execute.execute(run, name, results, device)
+        table = tables.summary(name, profile, results)
     show(table, len(needed), len(needed))
     return table
 
 
-def _in_place(table, done: int, needed: int) -> None:
+def show(table, done: int, needed: int) -> None:
     """The table in the place of the one before it, so that the cell does not grow."""
     clear_output(wait=True)
     display(HTML(f"<p>{done} of {needed} runs recorded</p>{table.to_html(index=False)}"))

@@ -35,11 +35,10 @@ def parties(device) -> list[Party]:
     shape = (PARTICIPANTS * SAMPLES, 32, 32, 3)
     images = torch.randint(0, 256, shape, dtype=torch.uint8, device=device)
     labels = torch.randint(0, 10, (len(images),), device=device)
-    dataset = replace(datasets.load("digits", device), train_images=images, mean=(0.5,) * 3, std=(0.25,) * 3)
-    pixels, found = datasets.Pixels(replace(dataset, full_scale=255.0)), []
-    for own in zip(images.split(SAMPLES), labels.split(SAMPLES), strict=True):
-        found.append(Party(models.build("cnn", dataset.in_shape, 10), own, prepare=pixels))
-    return found
+    looks = {"mean": [0.5] * 3, "std": [0.25] * 3, "full_scale": 255.0}
+    dataset = replace(datasets.load("digits", device), train_images=images, **looks)
+    pixels, parts = datasets.Pixels(dataset), zip(images.split(SAMPLES), labels.split(SAMPLES), strict=True)
+    return [Party(models.build("cnn", dataset.in_shape, 10), own, prepare=pixels) for own in parts]
 
 
 def _loader(images, labels, options: Options) -> DataLoader:

@@ -57,15 +57,14 @@ def real() -> dict[str, np.ndarray]:
     directory, split_file = _places()
     split = _read_split(split_file)
     folder = directory / PREPROCESSED
+    if not folder.is_dir() and (directory / RAW).is_dir():
+        raise _problem(f"{directory} has the raw images ({RAW}) only; run FLamby's resize_images.py.")
     if not folder.is_dir():
-        if (directory / RAW).is_dir():
-            raise _problem(f"{directory} has the raw images ({RAW}) only; run FLamby's resize_images.py.")
         raise _problem(f"there is no folder {PREPROCESSED} in {directory}.")
     missing = split[~(split["image"] + ".jpg").isin(os.listdir(folder))]
     if len(missing):
-        of = ", ".join(
-            f"{count} of center {center}" for center, count in missing["center"].value_counts(sort=False).items()
-        )
+        by_center = missing["center"].value_counts(sort=False)
+        of = ", ".join(f"{count} of center {center}" for center, count in by_center.items())
         raise _problem(
             f"{len(missing)} of {len(split)} images are missing in {folder} ({of}), "
             f"for example {missing['image'].iloc[0]}.jpg; the download or resize_images.py has not finished."

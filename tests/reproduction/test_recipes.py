@@ -40,10 +40,12 @@ def test_it_goes_on_after_a_disconnect(tmp_path, interrupted):
     def show(table, done, needed):
         shown.append((len(table), done, needed))
 
+    interrupted.setattr(recipes, "show", show)
     with pytest.raises(KeyboardInterrupt):
-        fill(tmp_path / "drive", show=show)
+        fill(tmp_path / "drive")
     assert shown == [(0, 0, 2), (1, 1, 2)]  # nothing, then standalone
     interrupted.undo()
+    interrupted.setattr(recipes, "show", show)
     epochs, play = [], execute.play
 
     def counted(state, method, *arguments):
@@ -52,10 +54,10 @@ def test_it_goes_on_after_a_disconnect(tmp_path, interrupted):
             yield done
 
     interrupted.setattr(execute, "play", counted)
-    resumed = fill(tmp_path / "drive", show=show)
+    resumed = fill(tmp_path / "drive")
     assert shown[-1] == (2, 2, 2)
     assert {method for method, _ in epochs} == {"cycle"} and epochs[0][1] == 7
-    assert resumed.equals(fill(tmp_path / "whole", show=lambda *_: None))
+    assert resumed.equals(fill(tmp_path / "whole"))
 
 
 def test_in_a_notebook_the_table_stands_in_one_place(tmp_path, capsys):
