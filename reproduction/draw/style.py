@@ -4,6 +4,7 @@ import hashlib
 import html
 import io
 import re
+import textwrap
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -60,6 +61,7 @@ def svg(figure: Figure, label: str, screens: str = "") -> str:
     """
     if figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")
+    _wrap(figure)
     buffer = io.StringIO()
     drawn = any("\\math" in text.get_text() for text in figure.findobj(Text))  # letters that no page's font has
     kind = "path" if drawn else "none"
@@ -74,6 +76,18 @@ def svg(figure: Figure, label: str, screens: str = "") -> str:
         f'style="width:100%;{least}max-width:{width:.0f}px;height:auto" xmlns="http://www.w3.org/2000/svg" '
         f'xmlns:xlink="http://www.w3.org/1999/xlink">\n{_for_the_page(buffer.getvalue())}</svg>'
     )
+
+
+def _wrap(figure: Figure) -> None:
+    """Titles and labels that would leave the figure go on in a second line."""
+    figure.draw_without_rendering()
+    edge = figure.bbox.width
+    for text in (text for ax in figure.axes for text in (ax._left_title, ax.xaxis.label)):
+        words, box = text.get_text(), text.get_window_extent()
+        left = text.get_horizontalalignment() == "left"
+        room = edge - box.x0 if left else 2 * min(box.x0 + box.x1, 2 * edge - box.x0 - box.x1) / 2
+        if box.width > room and "$" not in words:
+            text.set_text("\n".join(textwrap.wrap(words, int(len(words) * room / box.width))))
 
 
 def _for_the_page(text: str) -> str:

@@ -253,3 +253,13 @@ def test_a_lead_is_a_difference_on_one_split_and_seed():
     ax = lead.lead(found, "CYCle gains more", "points", printed)(7.0).axes[0]
     drawn = {tuple(line.get_xdata()) for line in ax.lines}
     assert {(0.5,), (-1.0,), (7.0,), (0, 0)} <= drawn and [t.get_text() for t in ax.get_yticklabels()] == ["a", "b"]
+
+
+def test_titles_and_labels_stay_inside_the_figure():
+    figure, ax = plt.subplots(figsize=(3.6, 2.5))
+    ax.set_title("a title of many words that is wider than a phone is", loc="left")
+    ax.set_xlabel("a label of many words that is wider than a phone is too")
+    style.svg(figure, "an empty panel")
+    for text in (ax._left_title, ax.xaxis.label):
+        box = text.get_window_extent()
+        assert "\n" in text.get_text() and box.x0 >= 0 and box.x1 <= figure.bbox.width
