@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from cycle import party as parties
+from cycle.checks import check
 from cycle.options import Options
 from cycle.party import answer, at_once
 from cycle.sharing import BYTES_PER_NUMBER
@@ -56,9 +57,8 @@ def check_peers(state: State) -> None:
             try:
                 peer.model.eval()(inputs)
             except Exception as error:
-                raise ValueError(
-                    f"parties: the model of {peer} cannot take the inputs of {asker} ({error})"
-                ) from error
+                what = f"the model of {peer} cannot take the inputs of {asker} ({error})"
+                raise ValueError(f"parties: {what}") from error
 
 
 class Here(Channel):
@@ -83,8 +83,7 @@ class Encrypted(Channel):
     def __init__(self, state: State, options: Options):
         from cycle.fhe import EncryptedChannel, FHEError  # TenSEAL is needed here only
 
-        if state.ranks.size > 1:
-            raise ValueError("privacy must be 'plain' with several ranks")
+        check(state.ranks.size == 1, "privacy", "be 'plain' with several ranks", options.privacy)
         super().__init__(state)
         self.temperature, self.refusal = options.temperature, FHEError
         inputs = [party.prepare(party.inputs.clone(), False) for party in state.participants]
@@ -111,10 +110,8 @@ class BetweenRanks(Channel):
 
     def __init__(self, state: State, options: Options):
         modules = [module for party in state.participants for module in party.model.modules()]
-        if options.augment and any(isinstance(module, nn.Dropout) for module in modules):
-            raise ValueError(
-                "augment must be False with several ranks and dropout: they share a stream"
-            )
+        shared = options.augment and any(isinstance(module, nn.Dropout) for module in modules)
+        check(not shared, "augment", "be False with several ranks and dropout: one stream", True)
         super().__init__(state)
         self.options = options
         others = [(p, k) for p in state.participants for k in range(state.n) if k != p.index]

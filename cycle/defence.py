@@ -11,7 +11,7 @@ before this round's training, `own` the place of one's own among the models (Non
 
 import torch
 
-from cycle.checks import check_whole
+from cycle.checks import check, check_whole
 from cycle.weights import average
 
 SCALE = 5.0  # a margin from which on an answer counts in full
@@ -31,8 +31,8 @@ def by_margin(scale: float = SCALE):
     distillation loss agree on what is right, however many peers lie. No majority is needed. Beside
     it, bound what arrives: `Options.bound`, 1.5 times the temperature.
     """
-    if not (isinstance(scale, int | float) and 0 < scale < float("inf")):
-        raise ValueError(f"scale must be a positive number, got {scale!r}")
+    positive = isinstance(scale, int | float) and 0 < scale < float("inf")
+    check(positive, "scale", "be a positive number", scale)
 
     def count(answers: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         return (margins(answers, labels) / scale).clamp(0, 1)

@@ -20,7 +20,7 @@ from cycle.checks import check, check_flag, check_kind
 from cycle.files import write_atomically
 from cycle.options import Options
 from cycle.party import Party, accuracy
-from cycle.play import begin, check_parties, play, rules_for
+from cycle.play import begin, check_parties, chosen_for, play
 from cycle.ranks import Ranks
 from cycle.samples import samples
 from cycle.state import Round, State, row_of
@@ -123,8 +123,7 @@ def run(
     check_kind(callback, "callback", Callable | None, "a function of a Round")
     check_kind(resume, "resume", str | os.PathLike | None, "a directory")
     check_parties(parties)
-    chosen = rules_for(method, options, rules)
-    options = Options.recommended() if options is None else options
+    options, chosen = chosen_for(method, options, rules)
     test = None if test is None else samples(test, "test")
     twins = list(map(_twin, parties))
     state = begin(parties, method, options, seed, device)

@@ -9,6 +9,7 @@ import numpy as np
 
 from cycle import reputation
 from cycle.checks import (
+    check,
     check_choice,
     check_flag,
     check_links,
@@ -17,7 +18,6 @@ from cycle.checks import (
     check_numbers,
     check_square,
     check_whole,
-    short,
 )
 
 TOPOLOGIES = ("complete", "ring", "exponential", "exponential-undirected")
@@ -31,12 +31,10 @@ def adjacency(name: str | nx.Graph, n: int | None = None) -> np.ndarray:
     graph: u sends to v.
     """
     graph = _named(name, n) if isinstance(name, str) else name
-    if not isinstance(graph, nx.Graph):
-        raise ValueError(f"name must be {KNOWN}, got {short(name)}")
-    if len(graph) < 2:
-        raise ValueError(f"name must be a graph of at least 2 nodes, got {len(graph)}")
-    if n is not None and len(graph) != n:
-        raise ValueError(f"n must be the number of nodes of the graph ({len(graph)}), got {n}")
+    check(isinstance(graph, nx.Graph), "name", f"be {KNOWN}", name)
+    nodes = len(graph)
+    check(nodes > 1, "name", "be a graph of at least 2 nodes", nodes)
+    check(n in (None, nodes), "n", f"be the number of nodes of the graph ({nodes})", n)
     links = nx.to_numpy_array(graph, weight=None).T > 0
     np.fill_diagonal(links, False)
     return links
@@ -49,8 +47,7 @@ def _named(name, n):
         except (nx.NetworkXError, ValueError, IndexError) as error:
             what = "a graph in graph6 text after 'graph6:'"
             raise ValueError(f"name must hold {what}, got {name!r}") from error
-    if name not in TOPOLOGIES:
-        raise ValueError(f"name must be {KNOWN}, got {name!r}")
+    check(name in TOPOLOGIES, "name", f"be {KNOWN}", name)
     check_whole(n, "n", 2, 10_000)  # matrices are dense
     if name == "complete":
         return nx.complete_graph(n)
@@ -66,14 +63,13 @@ def mixing_matrix(adjacency, weights: str = "uniform") -> np.ndarray:
     """W of the paper, w_ij = 1 / (|N(i)| + 1), or `metropolis`, which is doubly stochastic."""
     check_links(adjacency, "adjacency")
     check_choice(weights, "weights", ("uniform", "metropolis"))
-    links = np.array(adjacency, dtype=bool)
-    np.fill_diagonal(links, False)
-    degree = links.sum(axis=1)
+    own = np.eye(len(adjacency), dtype=bool)
+    links = np.asarray(adjacency, dtype=bool) & ~own
+    degree = links.sum(axis=1, keepdims=True)
     if weights == "uniform":
-        return (links | np.eye(len(links), dtype=bool)) / (degree[:, None] + 1)
-    if (links != links.T).any():
-        raise ValueError("adjacency must be symmetric for metropolis weights")
-    W = links / (1 + np.maximum(degree[:, None], degree[None, :]))
+        return (links | own) / (degree + 1)
+    check((links == links.T).all(), "adjacency", "be symmetric for metropolis weights", adjacency)
+    W = links / (1 + np.maximum(degree, degree.T))
     return W + np.diag(1 - W.sum(axis=1))
 
 
@@ -141,10 +137,10 @@ def submixing(W, present) -> tuple[np.ndarray, np.ndarray]:
     check_square(W, "W", least=0)
     check_numbers(present, "present", ndim=1, least=0, most=len(W) - 1)
     chosen = np.asarray(present)
-    if chosen.dtype.kind not in "iu" or np.unique(chosen).size != chosen.size:
-        raise ValueError(f"present must be different whole numbers below {len(W)}, got {present}")
+    different = chosen.dtype.kind in "iu" and np.unique(chosen).size == chosen.size
+    check(different, "present", f"be different whole numbers below {len(W)}", present)
     block = np.asarray(W, dtype=float)[np.ix_(present, present)]
     weight = block.sum(axis=1, keepdims=True)
-    if not (weight > 0).all():
-        raise ValueError("W must give everybody present a positive weight on somebody present")
+    what = "give everybody present a positive weight on somebody present"
+    check((weight > 0).all(), "W", what, W)
     return block / weight, weight

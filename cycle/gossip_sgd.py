@@ -9,6 +9,7 @@ import torch
 
 from cycle import gossip as graph
 from cycle import reputation
+from cycle.checks import check
 from cycle.defence import usable
 from cycle.options import Options
 from cycle.party import Party, gradients, learn, shuffled
@@ -27,8 +28,8 @@ def gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
 def cycle_gossip(state: State, options: Options, rules: Rules) -> Iterator[Round]:
     """CYCle with Gossip-SGD: W follows the gradients; i sends to j as often as w_ij says."""
     links = graph.adjacency(options.topology, state.n)
-    if (links != links.T).any():
-        raise ValueError(f"topology must be undirected for cycle-gossip, got {options.topology!r}")
+    undirected = (links == links.T).all()
+    check(undirected, "topology", "be undirected for cycle-gossip", options.topology)
     return _rounds(state, options, rules, links, dynamic=True)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cycle.checks import NAMES_TOO, check_labels, check_number, check_numbers, check_whole
+from cycle.checks import check_number, check_numbers, check_whole
 
 
 @dataclass(frozen=True)
@@ -52,19 +52,6 @@ def cantelli_bound(mean: float, spread: float) -> float:
     check_number(mean, "mean")
     check_number(spread, "spread", least=0)
     return float((spread / np.hypot(spread, mean)) ** 2) if mean > 0 else float("nan")
-
-
-def balanced_accuracy(labels, predicted) -> float:
-    """Percent right, averaged over the classes in `labels`: a rare class counts like any."""
-    check_labels(labels, "labels", NAMES_TOO)
-    check_labels(predicted, "predicted", NAMES_TOO)
-    labels, predicted = np.asarray(labels), np.asarray(predicted)
-    named = [classes.dtype.kind in "US" for classes in (labels, predicted)]
-    if labels.shape != predicted.shape or named[0] != named[1]:
-        got = f"{predicted.dtype} {predicted.shape} for {labels.dtype} {labels.shape}"
-        raise ValueError(f"predicted must hold one class of the same kind a label, got {got}")
-    right = labels == predicted
-    return float(100 * np.mean([right[labels == label].mean() for label in np.unique(labels)]))
 
 
 def fairness_report(standalone, collaborative, ddof: int = 1) -> FairnessReport:

@@ -4,18 +4,18 @@ from functools import partial
 
 import numpy as np
 
-from cycle.checks import NAMES_TOO, check_flag, check_labels, check_number, check_whole, short
+from cycle.checks import NAMES_TOO, check, check_flag, check_labels, check_number, check_whole
 
 DIRICHLET_ATTEMPTS = 100
 
 
-def check_split(labels, n, seed, name="labels"):
-    check_labels(labels, name, NAMES_TOO)
+def check_split(labels, n, seed):
+    check_labels(labels, "labels", NAMES_TOO)
     check_whole(n, "n", 2, len(labels))
     check_whole(seed, "seed", 0)
 
 
-def _deal(labels, fractions, rng):
+def deal(labels, fractions, rng):
     """Split every class by its row of fractions [class, participant]; remainders by largest part.
 
     A participant's whole share is what largest-remainder rounding of the running total gives, class
@@ -55,7 +55,7 @@ def _dealt(labels, shares, seed, what):
     """Of every class the same shares."""
     labels = np.asarray(labels)
     fractions = np.tile(shares, (np.unique(labels).size, 1))
-    parts = _deal(labels, fractions, np.random.default_rng(seed))
+    parts = deal(labels, fractions, np.random.default_rng(seed))
     if not all(part.size for part in parts):
         cure = "use fewer participants or another split"
         raise ValueError(f"{what} leaves a participant without samples; {cure}")
@@ -79,7 +79,7 @@ def _drawn(labels, n, delta, seed, fractions):
     labels, rng = np.asarray(labels), np.random.default_rng(seed)
     p = partial(rng.dirichlet, np.full(n, delta))
     for _ in range(DIRICHLET_ATTEMPTS):
-        parts = _deal(labels, fractions(p, np.unique(labels).size), rng)
+        parts = deal(labels, fractions(p, np.unique(labels).size), rng)
         if all(part.size for part in parts):
             return parts
     tried, cure = f"in {DIRICHLET_ATTEMPTS} draws", "use a larger delta or a smaller n"
@@ -94,28 +94,6 @@ SPLITS = {  # by the first word of a split's name; its numbers follow, as in imb
 }
 
 
-def natural(centers, n: int) -> list[np.ndarray]:
-    """One participant for each center, in the order of their numbers: nothing is drawn."""
-    check_split(centers, n, 0, "centers")
-    centers = np.asarray(centers)
-    if np.unique(centers).size != n:
-        raise ValueError(f"n must be the number of centers, {np.unique(centers).size}, got {n}")
-    return [np.flatnonzero(centers == center) for center in np.unique(centers)]
-
-
-def stratified_subset(labels, size: int, seed: int) -> np.ndarray:
-    """Sorted indices of `size` samples with the class proportions of the whole."""
-    check_labels(labels, "labels", NAMES_TOO)
-    check_whole(size, "size", 1, len(labels))
-    check_whole(seed, "seed", 0)
-    labels = np.asarray(labels)
-    if size == labels.size:
-        return np.arange(labels.size)
-    keep = size / labels.size
-    fractions = np.tile([keep, 1 - keep], (np.unique(labels).size, 1))
-    return _deal(labels, fractions, np.random.default_rng(seed))[0]
-
-
 def flip_labels(
     labels, rate: float, num_classes: int, seed: int, symmetric: bool = False
 ) -> np.ndarray:
@@ -127,10 +105,10 @@ def flip_labels(
     check_flag(symmetric, "symmetric")
     labels = np.asarray(labels)
     last, kind = num_classes - 1, labels.dtype
-    if not (0 <= labels.min() and labels.max() <= last):
-        raise ValueError(f"labels must be from 0 to num_classes - 1 = {last}, got {short(labels)}")
-    if last > np.iinfo(kind).max:
-        raise ValueError(f"num_classes must fit the type of labels, {kind}, got {num_classes}")
+    known = 0 <= labels.min() and labels.max() <= last
+    check(known, "labels", f"be from 0 to num_classes - 1 = {last}", labels)
+    fits = last <= np.iinfo(kind).max
+    check(fits, "num_classes", f"fit the type of labels, {kind}", num_classes)
     rng = np.random.default_rng(seed)
     chosen = rng.permutation(labels.size)[: round(rate * labels.size)]
     shift = rng.integers(1, num_classes, chosen.size) if symmetric else 1

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.optim import Optimizer
 
-from cycle import distillation, metrics
+from cycle import distillation
 from cycle.checks import check, check_kind
 from cycle.heard import Answers, Heard, logits_of
 from cycle.options import Options
@@ -172,13 +172,14 @@ def gradients(party: Party, epoch: int, options: Options, answers: dict[int, Ans
 
 
 @torch.inference_mode()
-def accuracy(model: nn.Module, inputs, labels, prepare: Callable, balanced: bool = False) -> float:
-    """Percent that the model gets right, in eval mode; `balanced`: averaged over the classes."""
+def predicted(model: nn.Module, inputs: torch.Tensor, prepare: Callable) -> torch.Tensor:
+    """The class that the model tells for each input, in eval mode."""
     model.eval()
     chunk = at_once(inputs, 3 * 2**21 if inputs.is_cuda else 3 * 2**17)  # for a CPU's cache
-    predicted = torch.cat(
-        [model(prepare(part.clone(), False)).argmax(dim=1) for part in inputs.split(chunk)]
-    )
-    if balanced:
-        return metrics.balanced_accuracy(labels.cpu().numpy(), predicted.cpu().numpy())
-    return 100 * (predicted == labels).sum().item() / len(labels)
+    parts = (part.clone() for part in inputs.split(chunk))
+    return torch.cat([model(prepare(part, False)).argmax(dim=1) for part in parts])
+
+
+def accuracy(model: nn.Module, inputs, labels, prepare: Callable) -> float:
+    """Percent that the model gets right."""
+    return 100 * (predicted(model, inputs, prepare) == labels).sum().item() / len(labels)

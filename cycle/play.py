@@ -30,8 +30,7 @@ def rounds(
     the paper's or, without `options`, the recommended. Parties are trained in place, their data
     never changed.
     """
-    chosen = rules_for(method, options, rules)
-    options = Options.recommended() if options is None else options
+    options, chosen = chosen_for(method, options, rules)
     state = begin(parties, method, options, seed, device)
     return play(state, method, options, chosen)
 
@@ -62,14 +61,16 @@ def play(
     return done
 
 
-def rules_for(method, options: Options | None, given: dict[str, Callable]) -> Rules:
-    """Those given; for the others the paper's or, as with options, the recommended for None."""
+def chosen_for(method, options: Options | None, given: dict[str, Callable]) -> tuple:
+    """Options, and rules where none is given: the paper's, or the recommended without options."""
     for name in given:
         check_choice(name, "rules", Rules.__dataclass_fields__)
         what = "models" if name == "combine" else "answers"
         if not getattr(method_of(method), what):
             raise ValueError(f"{name} must not be given for {method}, which exchanges no {what}")
-    return Rules.recommended(**given) if options is None else Rules(**given)
+    if options is None:
+        return Options.recommended(), Rules.recommended(**given)
+    return options, Rules(**given)
 
 
 def check_parties(parties) -> None:

@@ -17,6 +17,7 @@ import torch
 import torch.distributed as dist
 
 from cycle import watch
+from cycle.checks import check
 
 MOST_NUMBERS = 2**31  # in one message: more is nobody's honest model or data
 log = logging.getLogger("cycle")
@@ -33,10 +34,8 @@ class Ranks:
     size: int = 1
 
     def __post_init__(self):
-        if self.size > self.n:
-            raise ValueError(
-                f"ranks must be at most the {self.n} participants of this run, got {self.size}"
-            )
+        most = f"be at most the {self.n} participants of this run"
+        check(self.size <= self.n, "ranks", most, self.size)
 
     @classmethod
     def of(cls, n: int) -> "Ranks":

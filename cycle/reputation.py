@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from cycle.checks import check_flag, check_links, check_number, check_numbers, check_square, short
+from cycle.checks import check, check_flag, check_links, check_number, check_numbers, check_square
 
 
 def cosine(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> torch.Tensor:
@@ -12,11 +12,10 @@ def cosine(grad_local: torch.Tensor, grad_peer: torch.Tensor) -> torch.Tensor:
     -1 where either is not finite: what comes from a model that diverged is worth nothing.
     """
     for name, gradient in (("grad_local", grad_local), ("grad_peer", grad_peer)):
-        if not torch.is_tensor(gradient) or gradient.is_complex() or not gradient.numel():
-            raise ValueError(f"{name} must be a tensor of real numbers, got {short(gradient)}")
-    if grad_local.shape != grad_peer.shape:
-        shapes = f"{tuple(grad_local.shape)} and {tuple(grad_peer.shape)}"
-        raise ValueError(f"grad_local and grad_peer must have equal shapes, got {shapes}")
+        real = torch.is_tensor(gradient) and gradient.numel() and not gradient.is_complex()
+        check(real, name, "be a tensor of real numbers", gradient)
+    shapes = tuple(grad_local.shape), tuple(grad_peer.shape)
+    check(shapes[0] == shapes[1], "grad_local and grad_peer", "have equal shapes", shapes)
     a, b = grad_local.flatten().double(), grad_peer.flatten().double()
     norm = a.norm() * b.norm()
     found = (a @ b) / norm.clamp_min(torch.finfo(norm.dtype).tiny)
@@ -46,8 +45,7 @@ def soft_clip(s, tau_opt: float = 0.25, tau_max: float = 0.75):
     check_numbers(_host(s), "s")
     check_number(tau_opt, "tau_opt")
     check_number(tau_max, "tau_max")
-    if not tau_opt < tau_max:
-        raise ValueError(f"tau_opt must be less than tau_max, got {tau_opt=}, {tau_max=}")
+    check(tau_opt < tau_max, "tau_opt", "be less than tau_max", (tau_opt, tau_max))
     scaled = ((s if torch.is_tensor(s) else np.asarray(s)) - tau_max) / (tau_opt - tau_max)
     return scaled.clamp(0, 1) if torch.is_tensor(scaled) else np.clip(scaled, 0, 1)
 
@@ -78,8 +76,8 @@ def alignment_softmax(
     alignment, neighbours = np.asarray(alignment, dtype=float), np.asarray(neighbours, dtype=bool)
     own = np.eye(len(neighbours), dtype=bool)
     links = neighbours & ~own
-    if not links.any(axis=1).all():
-        raise ValueError("neighbours must give every participant at least one neighbour")
+    linked = links.any(axis=1).all()
+    check(linked, "neighbours", "give every participant at least one neighbour", neighbours)
     scores = np.where(links | (own & self_loops), beta * alignment, -np.inf)
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cycle.checks import check_links, check_numbers, check_square, check_stream, check_whole
+from cycle.checks import check, check_links, check_numbers, check_square, check_stream, check_whole
 
 BYTES_PER_NUMBER = 4  # float32: logits, parameters and gradients alike
 
@@ -47,9 +47,8 @@ class Ledger:
         check_whole(round_index, "round_index", 0)
         check_links(shares, "shares", like=np.eye(self.participants))
         check_numbers(size, "size", least=0, most=2**53)
-        if np.shape(size) not in ((), (self.participants,), np.shape(shares)):
-            what = "one number, one a receiver or a square"
-            raise ValueError(f"size must be {what}, got shape {np.shape(size)}")
+        fits = np.shape(size) in ((), (self.participants,), np.shape(shares))
+        check(fits, "size", "be one number, one a receiver or a square", size)
         if possible is not None:
             check_whole(possible, "possible", 0)
         sizes, everybody = np.broadcast_to(size, np.shape(shares)), self.participants

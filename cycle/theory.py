@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import ndtr, owens_t
 
-from cycle.checks import check_numbers, check_whole
+from cycle.checks import check, check_kind, check_numbers, check_whole
 
 # Gauss-Legendre nodes, and up to which width of a panel they reach 1e-12 (measured), in units of
 # the scale on which the integrand changes.
@@ -49,7 +49,7 @@ def usefulness_fedavg(gamma, gamma_g, gamma_peer=None, share=0.5):
     share is the peer's weight in (0, 1]: 1/2 in FedAvg, gamma^2 / (gamma^2 + gamma_peer^2) if
     sample sizes weigh.
     """
-    gamma, gamma_g, gamma_peer = _setting(gamma, gamma_g, gamma_peer)
+    gamma, gamma_g, gamma_peer = checked(gamma, gamma_g, gamma_peer)
     check_numbers(share, "share", least=SMALLEST, most=1)
     share = np.asarray(share, dtype=float)
     slope = gamma / gamma_peer
@@ -68,13 +68,13 @@ def usefulness_cycle(gamma, gamma_g, gamma_peer=None):
 
 def usefulness(rule, gamma, gamma_g, gamma_peer=None):
     """P(w^2 <= X^2) under any rule: the chance of a gain or a tie."""
-    setting = _setting(gamma, gamma_g, gamma_peer, rule)
+    setting = checked(gamma, gamma_g, gamma_peer, rule)
     return _silent(rule, *setting) + _expectation(_chance(-1), rule, *setting)
 
 
 def outcomes(rule, gamma, gamma_g, gamma_peer=None):
     """Probabilities that client 1 ends up better, in a tie with, or worse than alone, as a dict."""
-    setting = _setting(gamma, gamma_g, gamma_peer, rule)
+    setting = checked(gamma, gamma_g, gamma_peer, rule)
     return {
         "better": _expectation(_chance(-1), rule, *setting),
         "tie": _silent(rule, *setting),
@@ -84,7 +84,7 @@ def outcomes(rule, gamma, gamma_g, gamma_peer=None):
 
 def mse(rule, gamma, gamma_g, gamma_peer=None):
     """E w^2 = gamma^2 + E[r x (r x + 2 E(X | x))]."""
-    setting = _setting(gamma, gamma_g, gamma_peer, rule)
+    setting = checked(gamma, gamma_g, gamma_peer, rule)
     return setting[0] ** 2 + _expectation(_change_of_square, rule, *setting)
 
 
@@ -100,23 +100,10 @@ def lower_bound(gamma, reach=1.0):
     return ndtr(-np.asarray(reach, dtype=float) / (2 * np.asarray(gamma, dtype=float)))
 
 
-def printed_lower_bound(gamma):
-    """The paper's theorem: exp(-1 / (4 gamma^2)) / 8."""
-    check_numbers(gamma, "gamma", least=SMALLEST)
-    return np.exp(-1 / (4 * np.asarray(gamma, dtype=float) ** 2)) / 8
-
-
-def printed_upper_bound(gamma, gamma_g):
-    """The paper's lemma for FedAvg: 2 exp(-gamma_g^2 / (5 gamma^2))."""
-    gamma, gamma_g, _ = _setting(gamma, gamma_g, None)
-    return 2 * np.exp(-(gamma_g**2) / (5 * gamma**2))
-
-
 def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
     """Appendix B: how often fedavg and cycle are useful, and cycle strictly_better or a tie."""
-    gamma, gamma_g, gamma_peer = _setting(gamma, gamma_g, gamma_peer)
-    if gamma.shape:
-        raise ValueError("gamma must be one number here, and so must gamma_g and gamma_peer")
+    gamma, gamma_g, gamma_peer = checked(gamma, gamma_g, gamma_peer)
+    check(not gamma.shape, "gamma, gamma_g, gamma_peer", "be one number each", gamma)
     check_whole(runs, "runs", 1, 10**8)
     check_whole(seed, "seed", 0)
     rng = np.random.default_rng(seed)
@@ -131,10 +118,9 @@ def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
     }
 
 
-def _setting(gamma, gamma_g, gamma_peer, rule=CYCLE):
+def checked(gamma, gamma_g, gamma_peer=None, rule=CYCLE):
     """The three as float arrays of one shape."""
-    if not isinstance(rule, Rule):
-        raise ValueError(f"rule must be a theory.Rule, got {type(rule).__name__}")
+    check_kind(rule, "rule", Rule, "a theory.Rule")
     gamma_peer = gamma if gamma_peer is None else gamma_peer
     check_numbers(gamma, "gamma", least=SMALLEST)
     check_numbers(gamma_g, "gamma_g", least=0)

@@ -10,6 +10,8 @@ from datetime import timedelta
 import torch
 import torch.distributed as dist
 
+from cycle.checks import check
+
 BEAT = 2.0  # seconds between two signs of life
 PATIENCE = 30.0  # seconds without one after which a rank counts as dead
 GATHERING = timedelta(minutes=2)  # in which all ranks must have come
@@ -56,8 +58,7 @@ def join() -> torch.device | None:
 
 def _meet(rank: int, size: int) -> dist.TCPStore:
     """The store that all ranks know, once all have come; who has not within GATHERING is named."""
-    if not 0 <= rank < size:
-        raise ValueError(f"RANK must be from 0 to {size - 1}, got {rank}")
+    check(0 <= rank < size, "RANK", f"be from 0 to {size - 1}", rank)
     host = os.environ.get("MASTER_ADDR", "localhost")
     port = int(os.environ.get("MASTER_PORT", 29500))
     ours = rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True"

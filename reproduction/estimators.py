@@ -1,4 +1,4 @@
-"""Other rules than the paper's for mean estimation, and simulation with more clients and dimensions.
+"""The bounds that the paper prints, other rules than its own, and simulation with more clients and dimensions.
 
 As in cycle.theory: own error X, peer's estimate Y, x = (Y - X) / 2, d = |x|^2, and a rule moves client 1 to
 w = X + r(d) x; with N clients to w = X + (2 / N) sum_k r(d_k) x_k.
@@ -7,7 +7,19 @@ w = X + r(d) x; with N clients to w = X + (2 / N) sum_k r(d_k) x_k.
 import numpy as np
 
 from cycle.checks import check_number, check_whole
-from cycle.theory import Rule
+from cycle.theory import Rule, checked
+
+
+def printed_lower_bound(gamma):
+    """The paper's theorem: exp(-1 / (4 gamma^2)) / 8."""
+    gamma, _, _ = checked(gamma, 0)
+    return np.exp(-1 / (4 * gamma**2)) / 8
+
+
+def printed_upper_bound(gamma, gamma_g):
+    """The paper's lemma for FedAvg: 2 exp(-gamma_g^2 / (5 gamma^2))."""
+    gamma, gamma_g, _ = checked(gamma, gamma_g)
+    return 2 * np.exp(-(gamma_g**2) / (5 * gamma**2))
 
 
 def huber(kappa):

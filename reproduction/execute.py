@@ -12,11 +12,11 @@ import cycle
 from cycle import store
 from cycle.files import write_atomically
 from cycle.methods import method_of
-from cycle.party import accuracy
+from cycle.party import accuracy, predicted
 from cycle.play import begin, device_of, play
 from cycle.ranks import Ranks
 from cycle.state import Round, State
-from reproduction import controls, forged, kept, models, settings
+from reproduction import controls, forged, kept, models, settings, subsets
 from reproduction import progress as shown
 from reproduction.data import datasets
 from reproduction.fields import load
@@ -115,7 +115,7 @@ def warmup_key(run: Run, kind: dict) -> str:
         "instructions": torch.backends.cpu.get_cpu_capability(),
     }
     own_modules = (cycle.options, cycle.partition, cycle.party, cycle.play, cycle.samples, cycle.state, cycle.streams)
-    code = [Path(module.__file__).read_text() for module in (*own_modules, datasets, models, settings)]
+    code = [Path(module.__file__).read_text() for module in (*own_modules, datasets, models, settings, subsets)]
     return hashlib.sha256("".join([json.dumps(own, sort_keys=True), *code]).encode()).hexdigest()[:16]
 
 
@@ -125,14 +125,23 @@ def _measured(done: Round, dataset, tested: bool) -> dict[int, dict]:
     for row, party in enumerate(done.participants):
         one = found[party.index] = {}
         if tested:
-            test = dataset.test_images, dataset.test_labels, party.prepare, dataset.balanced
-            one["accuracy"] = {point: accuracy(models[row], *test) for point, models in done.models.items()}
+            one["accuracy"] = {point: _percent(models[row], party, dataset) for point, models in done.models.items()}
             one["losses"] = done.losses[row].tolist()
         if done.scored:
             one["reputation"] = done.reputation[party.index].tolist()
             if done.counted is not None:
                 one["counted"] = _finite(done.counted[party.index].round(4).tolist())
     return found
+
+
+def _percent(model, party, dataset) -> float:
+    """Accuracy on the test set; where the data ask for it, balanced: the mean over the classes."""
+    if not dataset.balanced:
+        return accuracy(model, dataset.test_images, dataset.test_labels, party.prepare)
+    from sklearn.metrics import recall_score  # other data need not wait for it
+
+    labels, told = dataset.test_labels.cpu().numpy(), predicted(model, dataset.test_images, party.prepare).cpu().numpy()
+    return 100 * float(recall_score(labels, told, labels=np.unique(labels), average="macro", zero_division=0))
 
 
 def _finite(values: list[float]) -> list[float | None]:

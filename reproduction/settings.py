@@ -14,7 +14,7 @@ from cycle import partition
 from cycle.options import Options
 from cycle.party import Party
 from cycle.streams import START, stream
-from reproduction import models
+from reproduction import models, subsets
 from reproduction.data.datasets import Dataset, Pixels
 
 COLLABORATION = """
@@ -121,9 +121,9 @@ def partition_of(split: str, labels: np.ndarray, n: int, seed: int, centers=None
         if len(numbers) == len(asked.get(kind, ())) and kind in asked:
             return partition.SPLITS[kind](labels, n, *(int(x) if x.isdecimal() else float(x) for x in numbers), seed)
         if split == "natural" and centers is not None:
-            return partition.natural(centers, n)
+            return subsets.natural(centers, n)
         if split == "natural-pooled" and centers is not None:  # the last participant holds everything, for comparison
-            return [*partition.natural(centers, n - 1), np.arange(labels.size)]
+            return [*subsets.natural(centers, n - 1), np.arange(labels.size)]
     except ValueError as error:
         raise ValueError(f"split {split}: {error}") from error
     known = ", ".join("-".join([name, *map(str.upper, numbers)]) for name, numbers in asked.items())
@@ -135,11 +135,11 @@ def judged(run: Run, dataset: Dataset) -> Dataset:
     if run.judged_on == "test":
         return dataset
     labels = dataset.train_labels.cpu().numpy()
-    used = [partition.stratified_subset(labels, run.images or labels.size, seed) for seed in LEARNED_FROM]
+    used = [subsets.stratified(labels, run.images or labels.size, seed) for seed in LEARNED_FROM]
     left = np.setdiff1d(np.arange(labels.size), np.concatenate(used))
     if left.size < dataset.num_classes:
         raise ValueError(f"judged_on must be 'test' where all images are learned from, got {run.judged_on!r}")
-    chosen = left[partition.stratified_subset(labels[left], min(HELD_OUT, left.size), 0)]
+    chosen = left[subsets.stratified(labels[left], min(HELD_OUT, left.size), 0)]
     rows = torch.from_numpy(chosen).to(dataset.train_labels.device)
     return replace(dataset, test_images=dataset.train_images[rows], test_labels=dataset.train_labels[rows])
 
@@ -152,7 +152,7 @@ def parties_of(run: Run, dataset: Dataset) -> list[Party]:
     """
     labels, centers = dataset.train_labels.cpu().numpy(), dataset.centers
     strata = labels if centers is None else labels + dataset.num_classes * centers
-    chosen = partition.stratified_subset(strata, run.images or labels.size, run.seed)
+    chosen = subsets.stratified(strata, run.images or labels.size, run.seed)
     centers = None if centers is None else centers[chosen]
     parts = [chosen[part] for part in partition_of(run.split, labels[chosen], run.n, run.seed, centers)]
     prepare, test, parties = Pixels(dataset), (dataset.test_images, dataset.test_labels), []

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import recall_score
 
 from cycle import metrics
 from reproduction import paper
@@ -69,15 +68,6 @@ def test_undefined_values_are_nan():
     assert np.isnan(constant.correlation) and np.isnan(constant.correlation_p)
     assert np.isnan(metrics.fairness_report([50, 60], [40, 50]).cantelli_bound)
     assert metrics.fairness_report([50, 60], [52, 64]).cantelli_bound == pytest.approx(2 / (2 + 9))
-
-
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
-def test_balanced_accuracy_is_the_mean_recall_of_scikit_learn(pairs):
-    labels, predicted = zip(*pairs, strict=True)
-    expected = 100 * recall_score(labels, predicted, average="macro", labels=sorted(set(labels)), zero_division=0)
-    assert metrics.balanced_accuracy(labels, predicted) == pytest.approx(expected)
-    named = [["a", "b", "c", "d"][label] for label in labels], [["a", "b", "c", "d"][label] for label in predicted]
-    assert metrics.balanced_accuracy(*named) == pytest.approx(expected)
 
 
 def test_bytes_do_not_wrap_around():

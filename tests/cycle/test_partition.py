@@ -94,9 +94,6 @@ def test_splits_stay_what_recorded_runs_had(split, numbers, parts):
 
 
 def test_what_is_drawn_stays_what_recorded_runs_had():
-    assert partition.stratified_subset(FEW, 5, 0).tolist() == [2, 4, 6, 8, 11]
-    assert partition.stratified_subset(FEW, 12, 0).tolist() == list(range(12))
-    assert partition.stratified_subset(np.array(["cat", "dog", "emu"])[FEW], 5, 0).tolist() == [2, 4, 6, 8, 11]
     assert partition.flip_labels(FEW, 0.5, 4, 0).tolist() == [0, 1, 3, 0, 2, 3, 0, 2, 0, 2, 0, 1]
     assert partition.flip_labels(FEW, 0.5, 4, 0, symmetric=True).tolist() == [0, 1, 1, 0, 2, 0, 0, 0, 0, 2, 0, 3]
 
@@ -123,19 +120,16 @@ def test_bounds_of_arguments():
     assert partition.flip_labels([0, 1], 1.0, 2, 0).tolist() == [1, 0]
     assert partition.flip_labels([0, 1], 0.0, 2**31, 0).tolist() == [0, 1]
     assert partition.flip_labels(np.array([127], np.int8), 0.0, 128, 0).tolist() == [127]
-    assert partition.stratified_subset(FEW, 1, 0).size == 1
     assert len(partition.imbalanced(FEW, 3, 0.4, 2, 0)) == 3
     wrong = {
         "labels must be one-dimensional": [
             lambda: partition.homogeneous(FEW[None], 2, 0),
-            lambda: partition.stratified_subset(FEW[None], 2, 0),
             lambda: partition.flip_labels(FEW[None], 0.5, 4, 0),
             lambda: partition.flip_labels(["cat"], 0.5, 4, 0),
         ],
         "n must be a whole number, from 2 to 12": [lambda: partition.dirichlet(FEW, 13, 1.0, 0)],
         "seed must be a whole number, at least 0": [
             lambda: partition.homogeneous(FEW, 2, -1),
-            lambda: partition.stratified_subset(FEW, 2, -1),
             lambda: partition.flip_labels(FEW, 0.5, 4, -1),
         ],
         "m must be a whole number, from 1 to 2": [
@@ -147,10 +141,6 @@ def test_bounds_of_arguments():
             lambda: partition.imbalanced(FEW, 3, 0, 2, 0),
         ],
         "delta must be a number with 0 < delta": [lambda: partition.quantity_skew(FEW, 3, 0, 0)],
-        "size must be a whole number, from 1 to 12": [
-            lambda: partition.stratified_subset(FEW, 0, 0),
-            lambda: partition.stratified_subset(FEW, 13, 0),
-        ],
         "rate must be a number with 0 <= rate <= 1": [
             lambda: partition.flip_labels(FEW, -0.1, 4, 0),
             lambda: partition.flip_labels(FEW, 1.1, 4, 0),
@@ -160,26 +150,11 @@ def test_bounds_of_arguments():
             lambda: partition.flip_labels(FEW, 0.5, 2**31 + 1, 0),
         ],
         "symmetric must be True or False": [lambda: partition.flip_labels(FEW, 0.5, 4, 0, 1)],
-        "centers must be one-dimensional": [lambda: partition.natural(FEW[None], 3)],
     }
     for named, calls in wrong.items():
         for call in calls:
             with pytest.raises(ValueError, match=f"^{named}"):
                 call()
-
-
-@given(many_labels, st.floats(0.1, 1), seeds)
-def test_stratified_subset(labels, share, seed):
-    size = max(1, int(share * labels.size))
-    chosen = partition.stratified_subset(labels, size, seed)
-    assert chosen.size == np.unique(chosen).size == size
-    expected = np.bincount(labels) * size / labels.size
-    assert np.abs(np.bincount(labels[chosen], minlength=expected.size) - expected).max() < 2
-
-
-def test_natural_gives_each_center_its_own_samples_in_the_order_of_their_numbers():
-    assert [part.tolist() for part in partition.natural([7, 2, 7, 5, 2], 3)] == [[1, 4], [3], [0, 2]]
-    assert [part.tolist() for part in partition.natural(["b", "a", "b"], 2)] == [[1], [0, 2]]
 
 
 def test_symmetric_flips_hit_every_other_class_alike():
@@ -232,8 +207,6 @@ LABELS = np.repeat(np.arange(10), 5)
         (lambda: partition.flip_labels(LABELS, 0.2, 9, 0), "labels must be from 0 to num_classes - 1 = 8"),
         (lambda: partition.flip_labels(LABELS - 1, 0.2, 10, 0), "labels must be from 0 to num_classes - 1 = 9"),
         (lambda: partition.flip_labels(LABELS, 0.2, 2**31 + 1, 0), "num_classes must be a whole number"),
-        (lambda: partition.natural([0, 1, 2], 2), "n must be the number of centers, 3, got 2"),
-        (lambda: partition.stratified_subset(LABELS, 51, 0), "size"),
     ],
 )
 def test_refuses(call, named):

@@ -8,6 +8,7 @@ from scipy.stats import multivariate_normal
 
 from cycle import theory
 from cycle.theory import CYCLE, FEDAVG, Rule
+from reproduction import estimators
 from reproduction.bench.theory import GRID
 
 GAMMAS = st.floats(0.05, 20)
@@ -145,14 +146,14 @@ def test_laws_of_usefulness(gamma, gamma_g, ratio):
     assert useful == chances["better"] + chances["tie"]
     assert theory.lower_bound(gamma) <= useful * (1 + 1e-10)
     assert theory.usefulness_fedavg(gamma, gamma_g, peer) <= useful + 1e-13
-    assert theory.usefulness_fedavg(gamma, gamma_g) <= theory.printed_upper_bound(gamma, gamma_g) / 2 + 1e-15
+    assert theory.usefulness_fedavg(gamma, gamma_g) <= estimators.printed_upper_bound(gamma, gamma_g) / 2 + 1e-15
 
 
 def test_the_theorem_on_a_wide_grid():
     useful = theory.usefulness_cycle(*GRID)
     bound = theory.lower_bound(GRID[0])
     assert (useful >= bound).all()
-    assert (bound >= 3 * theory.printed_lower_bound(GRID[0])).all()
+    assert (bound >= 3 * estimators.printed_lower_bound(GRID[0])).all()
     assert (useful >= theory.usefulness_fedavg(*GRID) - 1e-13).all()
 
 
@@ -182,7 +183,7 @@ def test_published_values_of_this_book():
         (lambda: theory.mse_cycle(1, 1, gamma_peer=0), "gamma_peer"),
         (lambda: theory.lower_bound(-1), "gamma"),
         (lambda: theory.lower_bound(1, reach=-1), "reach"),
-        (lambda: theory.printed_lower_bound(0), "gamma"),
+        (lambda: estimators.printed_lower_bound(0), "gamma"),
         (lambda: theory.simulate(1, 1, 0, seed=0), "runs"),
         (lambda: theory.simulate(1, 1, 10.5, seed=0), "runs"),
         (lambda: theory.simulate(0, 1, 10, seed=0), "gamma"),

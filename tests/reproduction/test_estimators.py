@@ -57,7 +57,7 @@ def test_three_clients_break_the_bound():
     seen = simulate_clients(CYCLE, 1.0, peers, runs, seed=5, gamma_peer=0.0)["useful"]
     p = 2 * ndtr(-2 * np.sqrt(2))
     assert abs(seen - p) < 4 * np.sqrt(p / runs)
-    assert seen < theory.printed_lower_bound(1.0) / 10 < theory.lower_bound(1.0, reach=4 / 3) / 10
+    assert seen < estimators.printed_lower_bound(1.0) / 10 < theory.lower_bound(1.0, reach=4 / 3) / 10
 
 
 @settings(max_examples=30, deadline=None)

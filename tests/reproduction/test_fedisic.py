@@ -10,9 +10,8 @@ import torch
 from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
-from cycle import metrics, partition
 from cycle.play import begin, play
-from reproduction import catalogue, execute, models, paper, settings
+from reproduction import catalogue, execute, models, paper, settings, subsets
 from reproduction.data import datasets, fedisic, fetch, lesions
 
 PAPER_SIZES = [(9930, 2483), (3163, 791), (2691, 672), (1807, 452), (655, 164), (351, 88)]  # train, test of each center
@@ -238,19 +237,9 @@ def test_a_smaller_natural_split_keeps_the_proportions(stand_in):
 
 def test_natural_refuses_another_number_and_data_without_centers(digits):
     with pytest.raises(ValueError, match="n must be the number of centers, 2, got 3"):
-        partition.natural([0, 0, 1, 1], 3)
+        subsets.natural([0, 0, 1, 1], 3)
     with pytest.raises(ValueError, match="split must be"):
         settings.partition_of("natural", digits.train_labels.cpu().numpy(), 6, 0)
-
-
-def test_balanced_accuracy_is_scikit_learns():
-    rng = np.random.default_rng(0)
-    labels, predicted = rng.choice(4, 300, p=[0.7, 0.2, 0.08, 0.02]), rng.integers(0, 4, 300)
-    assert metrics.balanced_accuracy(labels, predicted) == pytest.approx(
-        100 * balanced_accuracy_score(labels, predicted)
-    )
-    with pytest.raises(ValueError, match="predicted must"):
-        metrics.balanced_accuracy([0, 1], [0])
 
 
 def test_the_experiment_is_the_appendix():

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from cycle import partition
 from cycle.options import Options
-from reproduction import catalogue, execute, settings
+from reproduction import catalogue, execute, settings, subsets
 from reproduction.experiments.questions import SETTINGS
 
 DRAWN = 24
@@ -68,7 +67,7 @@ def test_what_decides_is_never_the_test_set(digits):
     assert {run.judged_on for run in runs} == {run.alone().judged_on for run in runs} == {"held-out"}
     judged = settings.judged(runs[0], digits)
     left = {image.tobytes() for image in judged.test_images.numpy()}
-    used = [partition.stratified_subset(digits.train_labels, runs[0].images, seed) for seed in settings.LEARNED_FROM]
+    used = [subsets.stratified(digits.train_labels, runs[0].images, seed) for seed in settings.LEARNED_FROM]
     learned = {digits.train_images[int(row)].numpy().tobytes() for rows in used for row in rows}
     tested = {image.tobytes() for image in digits.test_images.numpy()}
     assert left and not left & learned and not left & tested

@@ -11,7 +11,7 @@ from torch import nn
 
 import cycle
 from cycle import distillation, gossip, metrics, partition, reputation, sharing, theory
-from reproduction import models
+from reproduction import estimators, models, subsets
 from reproduction.data import datasets, fedisic, fetch, lesions
 from tests.trials.allowed import (
     at_times,
@@ -202,10 +202,9 @@ ROWS = [0, 1], numbers(1, 0, 2, "iu", also=lambda array: np.unique(array).size =
 CALLS = [
     call(metrics.gains),
     *(call(function, True) for function in (metrics.fairness_report, metrics.pearson, metrics.cantelli_bound)),
-    call(metrics.balanced_accuracy, labels=([0, 1], labels((2,)))),
     *map(call, (partition.homogeneous, partition.imbalanced, partition.dirichlet, partition.quantity_skew)),
-    call(partition.natural, centers=(CLASSES, lambda x: NAMED(x) and np.unique(x).size == 4), n=(4, whole(4, 4))),
-    call(partition.stratified_subset, labels=(CLASSES, lambda x: NAMED(x) and len(x) >= 20), size=(20, whole(1, 40))),
+    call(subsets.natural, centers=(CLASSES, lambda x: NAMED(x) and np.unique(x).size == 4), n=(4, whole(4, 4))),
+    call(subsets.stratified, labels=(CLASSES, lambda x: NAMED(x) and len(x) >= 20), size=(20, whole(1, 40))),
     call(partition.flip_labels, labels=(CLASSES, numbers(1, 0, 9, "iu"))),
     call(sharing.draw_shares),
     call(ledger, size=(4, lambda x: any(numbers(shape, 0, 2**53)(x) for shape in ((), (3,), (3, 3))))),
@@ -222,7 +221,7 @@ CALLS = [
     call(gossip.link_probabilities, W=(EVEN, square(0, 1)), rule=("relative", choice("weight", "relative"))),
     call(gossip.submixing, W=(EVEN, heard_by_two), present=ROWS),
     *map(call, (theory.usefulness_fedavg, theory.usefulness_cycle, theory.mse_cycle, theory.outcomes)),
-    *map(call, (theory.lower_bound, theory.printed_lower_bound, theory.printed_upper_bound)),
+    *map(call, (theory.lower_bound, estimators.printed_lower_bound, estimators.printed_upper_bound)),
     call(theory.simulate, **SCALARS),
     call(datasets.load, name=("digits", choice("digits"))),
     call(datasets.augment, batch=BATCH),

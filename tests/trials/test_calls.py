@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from cycle import distillation, gossip, metrics, partition, reputation, sharing
-from reproduction import models
+from cycle import distillation, gossip, partition, reputation, sharing
+from reproduction import models, subsets
 from tests.trials import calls
 from tests.trials.accepted import call as made_of
 
@@ -97,13 +97,12 @@ def test_the_benchmark_sees_what_is_wrong():
         (lambda: sharing.draw_shares(np.ones((2, 2)), 1, 2.5, np.random.default_rng(0)), "period"),
         (lambda: sharing.draw_shares(np.ones((2, 2)), 1, np.inf, np.random.default_rng(0)), "period"),
         (lambda: sharing.draw_shares(np.ones((2, 2)), 1, 5, random), "rng"),
-        (lambda: partition.natural([0, 1, np.nan], 3), "centers"),
+        (lambda: subsets.natural([0, 1, np.nan], 3), "centers"),
         (lambda: partition.homogeneous(np.arange(10), 5, None), "seed"),
         (lambda: partition.flip_labels(np.zeros(4, np.uint8), 0.5, 1000, 0), "num_classes"),
         (lambda: gossip.reweigh(-np.eye(2), np.eye(2), ~np.eye(2, dtype=bool)), "W"),
         (lambda: gossip.link_probabilities(9 * np.eye(2)), "W"),
         (lambda: reputation.alignment_softmax(np.full((2, 2), np.nan), ~np.eye(2, dtype=bool)), "alignment"),
-        (lambda: metrics.balanced_accuracy([0, 1], ["0", "1"]), "predicted"),
         (lambda: models.build("mlp", (1, 8, 8), 10, 0), "width"),
         (lambda: models.build("mlp", (1, 8, 8), 0), "num_classes"),
     ],
