@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from cycle import reputation
+from cycle.checks import check
 from cycle.heard import Heard
 from cycle.options import Options
 from cycle.party import gradients, learn
@@ -41,7 +42,8 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
         t = state.epoch - options.local_epochs
         scoring = period is not None and t % period == 0
         rng, rows = state.rng(SHARE, state.epoch), used(state, options, rules, t)
-        shares = state.ranks.shared(rules.share(rows, t, period, rng), state.device)
+        asked = to_others(rules.share(rows, t, period, rng), state.n)
+        shares = state.ranks.shared(asked, state.device)
         refused = channel.open(t, state.epoch, shares, scoring)
         for pair in refused:
             shares[pair] = False
@@ -65,6 +67,13 @@ def _rounds(state: State, options: Options, rules: Rules, period: int | None) ->
         state.epoch += 1
         known = state.participants, torch.stack(losses), state.ledger, state.reputation.copy()
         yield Round(t, *known, shares, scoring, counted=counted, refused=refused)
+
+
+def to_others(shares, n: int) -> np.ndarray:
+    """What a rule `share` returns, without answers to oneself."""
+    fits = isinstance(shares, np.ndarray) and shares.dtype == bool and shares.shape == (n, n)
+    check(fits, "your rule `share`", f"return a NumPy array of bool [{n}, {n}]", shares)
+    return shares & ~np.eye(n, dtype=bool)
 
 
 def used(state: State, options: Options, rules: Rules, t: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """One's own rules and methods through the front door: each does what it says, and the paper's are the defaults."""
 
 import numpy as np
+import pytest
 import torch
 import torch.nn.functional as F
 from test_front import FEW, group, run, weights
@@ -106,3 +107,24 @@ def test_a_method_of_ones_own_is_a_generator(monkeypatch):
     result = run(group(), "mine")
     assert result.method == "mine" and all(map(torch.equal, weights(result.parties), alone_))
     assert run(group(), mine).method == "mine"
+
+
+def test_nobody_answers_itself_whatever_a_sharing_rule_says():
+    def everybody(reputation, *_):
+        return np.ones(reputation.shape, dtype=bool)
+
+    def others(reputation, *_):
+        return ~np.eye(len(reputation), dtype=bool)
+
+    found, expected = run(group(), share=everybody), run(group(), share=others)
+    assert found.shares.tolist() == expected.shares.tolist() and not found.shares.diagonal().any()
+    assert not found.reputation.diagonal().any()
+    assert all(map(torch.equal, weights(found.parties), weights(expected.parties)))
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, [[True] * 3] * 3, np.ones((3, 3)), np.ones((2, 2), dtype=bool), np.ones(3, dtype=bool)]
+)
+def test_what_no_sharing_rule_may_return_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"your rule `share` must return a NumPy array of bool \[3, 3\], got"):
+        run(group(), share=lambda *_: wrong)
