@@ -51,13 +51,8 @@ def grid(values, colour="vpdl") -> dict:
 
 
 def _mark(kind: str, places: dict, colour: str, label: str, **look) -> dict:
-    return {
-        "mark": kind,
-        **{key: _short(found) for key, found in places.items()},
-        "colour": colour,
-        "label": label,
-        **look,
-    }
+    shown = {key: _short(found) for key, found in places.items()}
+    return {"mark": kind, **shown, "colour": colour, "label": label, **look}
 
 
 def _short(values) -> list:

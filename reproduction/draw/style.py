@@ -99,8 +99,7 @@ def _for_the_page(text: str) -> str:
     inner = re.sub(r'(url\(|href=")#', rf"\1#{own}-", inner)
     inner = re.sub(r"font-family: [^;\"]*;? ?|<!--.*?-->", "", inner, flags=re.DOTALL)
     inner = re.sub(r"\s*\n\s*", "\n", inner).strip()
-    for colour, name in {
-        colour: name for name, colour in reversed(COLOURS.items())
-    }.items():  # the first of that colour
+    names = {colour: name for name, colour in reversed(COLOURS.items())}  # the first of each colour
+    for colour, name in names.items():
         inner = inner.replace(f" {colour}", f" var(--cycle-{name}, {colour})")
     return inner.replace("#000000", "currentColor").replace("fill: #ffffff", "fill: var(--cycle-ground, #fff)")

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from cycle.methods import method_of
@@ -10,29 +9,18 @@ from reproduction import paper, records
 from reproduction.catalogue import EXPERIMENTS, OPTIONS, runs_of
 from reproduction.fields import load
 from reproduction.judge.compare import spread_text
-from reproduction.judge.trials import trials
+from reproduction.judge.trials import runs, trials
 from reproduction.records import RESULTS
 from reproduction.settings import COLLABORATION, PROFILES, Run
 
-MEASURES = {"MVA": "mva", "MCG": "mcg", "CGS": "cgs"}  # of a report, as the paper prints them
-OTHERS = {"min gain": "min_gain", "losers": "losers", "Pearson": "correlation"}
+MEASURES = ["MVA", "MCG", "CGS"]
+REPORTED = ["N", "split", "method", "seed", *MEASURES, "min gain", "losers", "Pearson", "messages", "minutes"]
 
 
 def reports(name: str, profile: str, results: Path = RESULTS, options=()) -> pd.DataFrame:
     """One row for each recorded run with a known standalone: its report (CGS with 1/N), messages, and these options."""
-    return pd.DataFrame(
-        {
-            "N": trial.run.n,
-            "split": trial.run.split,
-            "method": trial.run.label,
-            "seed": trial.run.seed,
-            **{name: getattr(trial.report, field) for name, field in (MEASURES | OTHERS).items()},
-            "messages": trial.record["messages"]["sent"] / (trial.record["messages"]["possible"] or np.nan),
-            "minutes": trial.record["seconds"] / 60,
-        }
-        | {option: getattr(trial.run.options, option) for option in options}
-        for trial in trials((name,), profile, results)
-    )
+    frame = runs(trials((name,), profile, results)).rename(columns={"smallest": "min gain"})
+    return frame.reindex(columns=[*REPORTED, *options])
 
 
 def common_seeds(frame: pd.DataFrame) -> pd.DataFrame:

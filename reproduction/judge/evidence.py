@@ -6,57 +6,12 @@ import pandas as pd
 from cycle import metrics
 from reproduction import paper
 from reproduction.judge.readings import frame_of, pairs_of, reading_of
-from reproduction.judge.trials import Trial, scores_of, variants_by_setting
+from reproduction.judge.trials import SETTING, Trial, measures, runs
 
-SETTING = ["model", "N", "split", "seed", "data"]
 GRAPHS = ("complete", "ring", "exponential", "cycle")
 PRINTED_BETAS = (5, 15, 35, 50, 100)
 PRINTED_PEARSON = {"complete": -0.2649, "cycle": 0.9577}  # Fed-ISIC2019: L1183 and L1185, in the text only
 PRINTED_P = {"cycle": 0.0026}
-
-
-def runs(found: list[Trial]) -> pd.DataFrame:
-    """One row for each trial: what it is, how it ended, and of CYCle how everybody was scored."""
-    rows = []
-    for trial in found:
-        run, report, options = trial.run, trial.report, trial.record["options"]
-        row = {"case": f"{trial}, {trial.method}", "place": str(trial), "trial": trial}
-        row |= dict(zip(SETTING, trial.setting, strict=True))
-        row |= {"kind": run.method, "method": trial.method, "variant": run.variant, "noise": trial.noise}
-        row |= {"MVA": report.mva, "MCG": report.mcg, "CGS": report.cgs}
-        row |= {"rho": report.correlation, "p": report.correlation_p, "smallest": report.min_gain}
-        row |= {"first": report.gains[0], "best": report.gains[np.argmax(trial.record["standalone"])]}
-        row |= {name: options[name] for name in ("tau_opt", "tau_max")}
-        row |= {"flippers": len(run.flips), "rate": max(run.flips.values(), default=0.0)}
-        if run.method == "cycle" and trial.record["reputation"]:
-            row |= {"saved": trial.saved} | _scored(trial)
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def _scored(trial: Trial) -> dict:
-    """Scores before the momentum: those that P1, the first two and the others received first, last, and on average."""
-    scores, begin, end = scores_of(trial.record), trial.received(0), trial.received(-1)
-    given, average = scores[0][1:], np.nanmean(scores, axis=(0, 1))
-    to_others = np.nansum(given[:, 1:], axis=1) / max(trial.run.n - 2, 1)
-    return {
-        "first_scored_highest": bool(np.all(given[:, 0] > to_others)),
-        "P1_at_first": begin[0],
-        "P1_at_last": end[0],
-        "change_of_P1": end[0] - begin[0],
-        "change_of_first_two": (end - begin)[:2].sum(),
-        "change_of_the_others": (end - begin)[1:].sum(),
-        "change_of_the_last": (end - begin)[2:].sum(),
-        "others_at_first": begin[1:].mean(),
-        "others_at_last": end[1:].mean(),
-        "others_apart_at_first": np.ptp(begin[1:]),
-        "others_apart_at_last": np.ptp(end[1:]),
-        "lowest": average.min(),
-        "highest": average.max(),
-        "all_at_first": np.nanmean(scores[0]),
-        "all_at_last": np.nanmean(scores[-1]),
-        "with_sizes": metrics.pearson(trial.record["sizes"], np.nanmean(scores, axis=1).mean(axis=0))[0],
-    }
 
 
 def pairs(found: list[Trial]) -> pd.DataFrame:
@@ -88,16 +43,13 @@ def averages(found: list[Trial], splits: int = 10) -> pd.DataFrame:
 def grid(found: list[Trial]) -> pd.DataFrame:
     """One row for each setting and option that takes three values or more: how the measures go with it."""
     rows = []
-    for variants in variants_by_setting(found, "cycle"):
-        first = next(iter(variants.values()))
+    for place, variants in runs(found).query("kind == 'cycle'").groupby("place", sort=False):
         for option in ("tau_opt", "tau_max"):
-            values = np.array([trial.record["options"][option] for trial in variants.values()])
-            if len(set(values)) > 2:
-                row = {"case": f"{first}, {option}", "split": first.split, "option": option}
-                for name, measure in (("MCG", "mcg"), ("CGS", "cgs")):
-                    measured = np.array([getattr(trial.report, measure) for trial in variants.values()])
-                    row |= {f"{name}_least": measured.min(), f"{name}_most": measured.max()}
-                    row |= {f"{name}_with_it": metrics.pearson(values, measured)[0]}
+            if variants[option].nunique() > 2:
+                row = {"case": f"{place}, {option}", "split": variants["split"].iloc[0], "option": option}
+                for name in ("MCG", "CGS"):
+                    row |= {f"{name}_least": variants[name].min(), f"{name}_most": variants[name].max()}
+                    row |= {f"{name}_with_it": metrics.pearson(variants[option], variants[name])[0]}
                 rows.append(row)
     return pd.DataFrame(rows)
 
@@ -160,18 +112,14 @@ def graphs(found: list[Trial]) -> pd.DataFrame:
         row |= {"third_and_fourth_best": set(np.argsort(alone)[-2:].tolist()) == {2, 3}}
         row |= {"kept_in_print": kept_in_print()}
         row |= {f"{name}_missing": name not in group for name in GRAPHS}
-        for name, one in group.items():
-            row |= {f"MCG_{name}": one.report.mcg, f"CGS_{name}": one.report.cgs}
-            row |= {f"rho_{name}": one.report.correlation, f"p_{name}": one.report.correlation_p}
-            row |= {f"spread_{name}": np.std(one.record["accuracy"])}
-        others = [one.report.cgs for name, one in group.items() if name != "cycle"]
-        rivals = [one.report.mcg for name, one in group.items() if name != "complete"]
-        row |= {"CGS_of_the_graphs": min(others, default=np.nan), "MCG_of_the_others": max(rivals, default=np.nan)}
+        measured = {name: measures(one) for name, one in group.items()}
+        row |= {f"{key}_{name}": value for name, found in measured.items() for key, value in found.items()}
+        row["CGS_of_the_graphs"] = min((measured[name]["CGS"] for name in group if name != "cycle"), default=np.nan)
+        row["MCG_of_the_others"] = max((measured[name]["MCG"] for name in group if name != "complete"), default=np.nan)
         if "cycle" in group:
             weights = [np.array(entry["matrix"]) for entry in group["cycle"].record["reputation"]]
-            row["fourth_at_first"], row["fourth_at_last"] = (
-                W[0, 3] / W[0, 1:].mean() for W in (weights[0], weights[-1])
-            )
+            for when, W in (("first", weights[0]), ("last", weights[-1])):
+                row[f"fourth_at_{when}"] = W[0, 3] / W[0, 1:].mean()
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -5,7 +5,7 @@ import pandas as pd
 
 from cycle import metrics
 from reproduction.judge.evidence import pairs
-from reproduction.judge.trials import Trial, scores_of, variants_by_setting
+from reproduction.judge.trials import Trial, runs, scores_of
 
 
 def honest(trial: Trial) -> list[int]:
@@ -63,22 +63,21 @@ def _honest_ahead(trial: Trial, alone) -> float:
 
 def rate_steps(found: list[Trial]) -> pd.DataFrame:
     """The flippers' mean score, over all calibrations, at each flip rate and at the next, from 0 on."""
-
-    def standing(trial, who):
-        return np.nanmean(scores_of(trial.record), axis=1)[:, who].mean()
-
     rows = []
-    for variants in variants_by_setting(found, "cycle"):
+    for place, variants in runs(found).query("kind == 'cycle'").groupby("place", sort=False):
         for count in (1, 2):
-            flipped = [trial for trial in variants.values() if len(trial.run.flips) == count]
-            by_rate = {max(trial.run.flips.values()): standing(trial, list(trial.run.flips)) for trial in flipped}
-            if flipped and "" in variants:
-                by_rate[0.0] = standing(variants[""], list(flipped[0].run.flips))
-            ordered = sorted(by_rate)
-            for low, high in zip(ordered, ordered[1:], strict=False):
-                case = f"{flipped[0]}, {count} flip, {low} to {high}"
-                rows.append({"case": case, "score": by_rate[low], "score_next": by_rate[high]})
+            flipped = variants[variants["flippers"] == count].sort_values("rate")
+            clean = variants[variants["variant"] == ""].head(len(flipped))
+            who = [list(trial.run.flips) for trial in flipped["trial"]][:1]
+            steps = [(row.rate, _standing(row.trial, who[0])) for row in pd.concat([clean, flipped]).itertuples()]
+            for (low, score), (high, score_next) in zip(steps, steps[1:], strict=False):
+                case = f"{place}, {count} flip, {low} to {high}"
+                rows.append({"case": case, "score": score, "score_next": score_next})
     return pd.DataFrame(rows)
+
+
+def _standing(trial: Trial, who: list[int]) -> float:
+    return np.nanmean(scores_of(trial.record), axis=1)[:, who].mean()
 
 
 def refusals(found: list[Trial]) -> pd.DataFrame:

@@ -80,17 +80,3 @@ def noise_between_seeds(frame: pd.DataFrame) -> float:
     key = ["reading", "taken", "method", "split", "participant"]
     wide = frame[frame["taken"].eq("last epoch")].pivot_table(index=key, columns="seed", values="here")
     return float(np.sqrt(((wide[1] - wide[0]) ** 2).mean()))
-
-
-def without_the_dip(frame: pd.DataFrame, dip: int = 5000) -> pd.DataFrame:
-    """The printed mean gains of those with `dip` images, and what they were if their B lay on the curve of the rest.
-
-    The curve is the printed accuracy alone against the logarithm of the amount of data, straight between two sizes.
-    """
-    even = frame[~frame["split"].str.startswith("dirichlet")].drop_duplicates(["method", "split", "participant"])
-    curve = even[even["method"].eq("standalone")].groupby("images")["printed"].mean().drop(dip)
-    expected = float(np.interp(np.log(dip), np.log(curve.index), curve))
-    means = even[even["images"].eq(dip)].pivot_table(index="split", columns="method", values="printed", sort=False)
-    alone, reached = means["standalone"], means["cycle"]
-    found = {"B": alone, "B on the curve": expected, "gain": reached - alone, "gain on the curve": reached - expected}
-    return pd.DataFrame(found)

@@ -9,16 +9,15 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from cycle import metrics
 from reproduction import paper
 from reproduction.judge.claim import in_words
 from reproduction.judge.compare import spread_text
-from reproduction.judge.trials import POINTS, Trial
+from reproduction.judge.trials import POINTS, Trial, runs
 
 PIPELINE = ("local_steps", "local_epochs", "lr_decay", "mix_buffers", "participation")  # common to both methods
 CIFAR_TABLES = ("noofparticipantsv3-part1", "appendix-n20-results")  # N = 5, 10 and 20; two are printed in part2
 COMPLETE, DYNAMIC = ("DSGD", "Gossip-SGD"), ("CYCle[Gossip]", "CYCle")  # in these tables
-MEASURES = {"MCG": "mcg", "CGS": "cgs", "Pearson": "correlation", "p": "correlation_p", "losers": "losers"}
+MEASURED = ["MCG", "CGS", "Pearson", "p", "smallest", "losers", "spread"]
 Pair = tuple[Trial, Trial]  # CYCle, the complete graph
 
 
@@ -90,27 +89,18 @@ def frame_of(found: list[Trial]) -> pd.DataFrame:
 
     Beside them what is printed: of the same data, split and N (else NaN), and the limits of all.
     """
-    rows, allowed = [], limits()
-    for pair in pairs_of(found):
-        for point in POINTS:
-            one, other = (trial.at(point) for trial in pair)
-            row = {"case": str(one), "N": one.run.n, "split": one.split, "seed": one.run.seed}
-            row |= {"reading": reading_of(one.record), "tested": point, "beta": one.record["options"]["beta"]}
-            row |= {f"complete {name}": value for name, value in measures(other).items()}
-            row |= {f"CYCle {name}": value for name, value in measures(one).items()}
-            row |= {"CYCle smallest gain": one.report.min_gain, "noise": one.noise}
-            row |= {"alone": float(np.std(one.record["standalone"]))}
-            row |= {"messages": one.record["messages"]["sent"] / other.record["messages"]["sent"]}
-            place = paper.DATASET_NAMES.get(one.run.dataset), one.split, one.run.n
-            row |= {"complete MCG in print": allowed["MCG"].get(place, np.nan)}
-            rows.append(row | {f"{name} in print": allowed[name] for name in ("MCG apart", "MCG given up", "Pearson")})
-    return pd.DataFrame(rows)
-
-
-def measures(trial: Trial) -> dict:
-    """What stands of one trial in a table of gossip; CGS with 1/N, as printed."""
-    named = {name: getattr(trial.report, field) for name, field in MEASURES.items()}
-    return named | {"spread": float(np.std(trial.record["accuracy"]))}
+    both, allowed, frames = pairs_of(found), limits(), []
+    for point in POINTS if both else ():
+        one, other = (runs([trial.at(point) for trial in side]) for side in zip(*both, strict=True))
+        frame = one[["N", "split", "seed", "beta", "noise", "alone"]].assign(case=one["place"], tested=point)
+        frame["reading"] = [reading_of(trial.record) for trial in one["trial"]]
+        frame["messages"] = one["sent"] / other["sent"]
+        places = zip(one["data"].map(paper.DATASET_NAMES), one["split"], one["N"], strict=True)
+        frame["complete MCG in print"] = [allowed["MCG"].get(place, np.nan) for place in places]
+        frame = frame.assign(**{f"{name} in print": allowed[name] for name in ("MCG apart", "MCG given up", "Pearson")})
+        sides = one[MEASURED].add_prefix("CYCle "), other[MEASURED].add_prefix("complete ")
+        frames.append(frame.join(sides))
+    return pd.concat(frames).sort_index(kind="stable").reset_index(drop=True) if both else pd.DataFrame()
 
 
 def numbers(frame: pd.DataFrame) -> pd.DataFrame:
@@ -148,20 +138,6 @@ def effects(frame: pd.DataFrame) -> pd.DataFrame:
             row = {"change": reading if point == "after" else f"{reading}: tested before", "of": of}
             rows.append(row | {"cases": len(change)} | change.mean(skipna=False).to_dict())
     return pd.DataFrame(rows).sort_values("of", kind="stable", ignore_index=True) if rows else pd.DataFrame()
-
-
-def course(found: list[Trial]) -> pd.DataFrame:
-    """Mean accuracy and Pearson (B, A) at every tested round of every gossip trial, after and before its mixing."""
-    rows = [
-        {"method": trial.run.method, "split": trial.split, "n": trial.run.n, "seed": trial.run.seed}
-        | {"reading": reading_of(trial.record), "round": entry["round"], "tested": point}
-        | {"accuracy": np.mean(accuracy), "Pearson": metrics.pearson(trial.record["standalone"], accuracy)[0]}
-        for trial in found
-        if "gossip" in trial.run.method
-        for entry in trial.record["curve"]
-        for point, accuracy in entry.get("points", {}).items()
-    ]
-    return pd.DataFrame(rows)
 
 
 def by_reading(found: list[Trial], claims, by=("reading", "tested")) -> pd.DataFrame:

@@ -1,11 +1,12 @@
-"""Recorded runs as evidence: trials, what they have in common, and the scores that were given in them."""
+"""Recorded runs as evidence: trials, one table of them, and the scores that were given in them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from cycle import metrics
 from cycle.metrics import FairnessReport
@@ -16,6 +17,9 @@ from reproduction.settings import Run
 
 SIMILAR = 0.15  # "on par", "comparable", "similar": the printed 2.79 is called on par with 2.45
 POINTS = ("after", "before")  # the mixing, at which a run of gossip is tested
+SETTING = ["model", "N", "split", "seed", "data"]  # what two methods must share to be compared
+MEASURES = {"MVA": "mva", "MCG": "mcg", "CGS": "cgs", "Pearson": "correlation", "p": "correlation_p"}  # of a report
+MEASURES |= {"smallest": "min_gain", "losers": "losers"}
 
 
 @dataclass(frozen=True)
@@ -28,13 +32,11 @@ class Trial:
 
     @property
     def setting(self) -> tuple[str, int, str, int, str]:
-        """What two methods must share to be compared: model, N, split, seed, data set."""
         return self.run.model, self.run.n, self.run.split, self.run.seed, self.run.dataset
 
     @property
     def method(self) -> str:
-        """With its variant: "cycle tau0.0-0.6"."""
-        return self.run.label
+        return self.run.label  # with its variant
 
     @property
     def split(self) -> str:
@@ -122,10 +124,50 @@ def pairs(found: list[Trial], method: str, *others: str) -> Iterator[tuple[Trial
                 yield trial, other
 
 
-def variants_by_setting(found: list[Trial], method: str) -> list[dict[str, Trial]]:
-    """For each setting the variants of a method; the plain one is ''."""
-    groups: dict[tuple, dict[str, Trial]] = {}
+def measures(trial: Trial) -> dict:
+    """CGS with 1/N, as printed; the spreads of the accuracies together and alone."""
+    named = {name: getattr(trial.report, field) for name, field in MEASURES.items()}
+    return named | {"spread": np.std(trial.record["accuracy"]), "alone": np.std(trial.record["standalone"])}
+
+
+def runs(found: list[Trial]) -> pd.DataFrame:
+    """One row for each trial: what it is, its options, how it ended, and of CYCle how everybody was scored."""
+    rows = []
     for trial in found:
-        if trial.run.method == method:
-            groups.setdefault(trial.setting, {})[trial.run.variant] = trial
-    return list(groups.values())
+        run, record, gains = trial.run, trial.record, trial.report.gains
+        row = {"case": f"{trial}, {trial.method}", "place": str(trial), "trial": trial, "noise": trial.noise}
+        row |= dict(zip(SETTING, trial.setting, strict=True)) | asdict(run.options) | measures(trial)
+        row |= {"kind": run.method, "method": trial.method, "variant": run.variant}
+        row |= {"first": gains[0], "best": gains[np.argmax(record["standalone"])]}
+        row |= {"flippers": len(run.flips), "rate": max(run.flips.values(), default=0.0)}
+        sent, possible = record["messages"]["sent"], record["messages"]["possible"]
+        row |= {"sent": sent, "messages": sent / (possible or np.nan), "minutes": record["seconds"] / 60}
+        if run.method == "cycle" and record["reputation"]:
+            row |= {"saved": trial.saved} | _scored(trial)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _scored(trial: Trial) -> dict:
+    """Scores before the momentum: those that P1, the first two and the others received first, last, and on average."""
+    scores, begin, end = scores_of(trial.record), trial.received(0), trial.received(-1)
+    given, average = scores[0][1:], np.nanmean(scores, axis=(0, 1))
+    to_others = np.nansum(given[:, 1:], axis=1) / max(trial.run.n - 2, 1)
+    return {
+        "first_scored_highest": bool(np.all(given[:, 0] > to_others)),
+        "P1_at_first": begin[0],
+        "P1_at_last": end[0],
+        "change_of_P1": end[0] - begin[0],
+        "change_of_first_two": (end - begin)[:2].sum(),
+        "change_of_the_others": (end - begin)[1:].sum(),
+        "change_of_the_last": (end - begin)[2:].sum(),
+        "others_at_first": begin[1:].mean(),
+        "others_at_last": end[1:].mean(),
+        "others_apart_at_first": np.ptp(begin[1:]),
+        "others_apart_at_last": np.ptp(end[1:]),
+        "lowest": average.min(),
+        "highest": average.max(),
+        "all_at_first": np.nanmean(scores[0]),
+        "all_at_last": np.nanmean(scores[-1]),
+        "with_sizes": metrics.pearson(trial.record["sizes"], np.nanmean(scores, axis=1).mean(axis=0))[0],
+    }

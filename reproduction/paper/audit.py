@@ -178,14 +178,3 @@ CHECKS = {  # and what this book does about what they find
     "dirichlet": (dirichlet, "shares are drawn for each class; the sentence is the option quantity_skew"),
     "flippers": (flippers, "one and two flippers are run with the same kind of flip"),
 }
-
-
-def spread_convention(values: pd.DataFrame) -> dict[str, int]:
-    """How many printed CGS (the zeros of SA aside) fit their rows with 1/N, with 1/(N-1), with neither."""
-    spread = recomputed(values).query("metric == 'CGS' and printed > 0")
-    return {
-        "printed CGS": len(spread),
-        "fit 1/N": int(spread["fits"].sum()),
-        "fit 1/(N-1)": int(spread["fits_sample"].sum()),
-        "fit neither": int((~spread["fits"] & ~spread["fits_sample"]).sum()),
-    }

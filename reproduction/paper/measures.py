@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import numpy as np
 import pandas as pd
 
 from cycle import metrics
@@ -63,14 +62,3 @@ def repeated() -> pd.DataFrame:
     both = main.merge(frame, on=["table", "split", "method", "measure"], suffixes=("", " by participant"))
     names = {"value": "main table", "value by participant": "by participant"}
     return both.rename(columns=names)[["model", "split", "method", "measure", *names.values()]]
-
-
-def if_losers_fall_back() -> pd.DataFrame:
-    """The method with the smallest spread on each split, as printed and where a loser keeps its own model instead."""
-    rows = []
-    for key, group in accuracies().groupby(["data", "model", "split"], sort=False):
-        gains = {row.method: metrics.gains(row.before, row.after) for row in group.itertuples()}
-        kept = {method: np.maximum(gain, 0) for method, gain in gains.items()}
-        best = [min(found, key=lambda method: found[method].std()) for found in (gains, kept)]
-        rows.append(dict(zip(("data", "model", "split", "as printed", "losers fall back"), (*key, *best), strict=True)))
-    return pd.DataFrame(rows)

@@ -122,15 +122,6 @@ def test_effects_are_differences_on_the_same_seeds(trial):
     assert readings.effects(readings.frame_of([])).empty
 
 
-def test_course_follows_both_points_through_the_rounds(trial):
-    early = {"round": 4, "accuracy": ALONE, "points": {"after": [30.0] * 5, "before": ALONE}}
-    frame = readings.course([trial("gossip", AGREED, before=FAIR, curve=[early]), trial("standalone", ALONE)])
-    frame = frame.set_index(["round", "tested"])
-    assert frame.loc[(4, "after"), "accuracy"] == 30 and np.isnan(frame.loc[(4, "after"), "Pearson"])
-    assert frame.loc[(4, "before"), "Pearson"] == pytest.approx(1)
-    assert frame.loc[(29, "before"), "accuracy"] == np.mean(FAIR) and len(frame) == 4
-
-
 @pytest.mark.parametrize("steps, name", [(1, "mixing every minibatch"), (5, "mixing every 5 minibatches")])
 def test_readings_are_named_by_what_differs(trial, steps, name):
     def named(**changes):
