@@ -81,6 +81,9 @@ def used(state: State, options: Options, rules: Rules, t: int) -> np.ndarray:
     rows = np.zeros((state.n, state.n)) if state.reputation is None else state.reputation
     last = t - t % options.period
     found = [rules.weigh(row, n, t, state.rng(WEIGH, n, last)) for n, row in enumerate(rows)]
+    for row in map(np.asarray, found):
+        fits = np.shape(row) == (state.n,) and np.all((0 <= row) & (row <= 1))
+        check(fits, "your rule `weigh`", f"return {state.n} numbers in [0, 1]", row)
     return np.stack(found)
 
 
@@ -92,7 +95,11 @@ def scores(state: State, options: Options, rules: Rules, channel, shares) -> np.
         answering = {int(k): channel.hear(k, n, SCORE) for k in np.flatnonzero(shares[:, n])}
         own, others = gradients(party, state.epoch, options, answering)
         for k, other in others.items():
-            fresh[n, k] = rule(own, other)
+            score = rule(own, other)
+            number = isinstance(score, int | float) or getattr(score, "shape", None) == ()
+            fits = number and 0 <= score <= 1
+            check(fits, "your rule `score`", "return a number in [0, 1]", score)
+            fresh[n, k] = score
     return fresh
 
 

@@ -128,3 +128,15 @@ def test_nobody_answers_itself_whatever_a_sharing_rule_says():
 def test_what_no_sharing_rule_may_return_is_refused(wrong):
     with pytest.raises(ValueError, match=r"your rule `share` must return a NumPy array of bool \[3, 3\], got"):
         run(group(), share=lambda *_: wrong)
+
+
+@pytest.mark.parametrize("wrong", [7, -0.1, float("nan"), None, "1", np.ones(2), torch.tensor(2.0)])
+def test_a_score_that_is_no_number_from_0_to_1_is_refused_by_the_name_of_the_rule(wrong):
+    with pytest.raises(ValueError, match=r"your rule `score` must return a number in \[0, 1\], got"):
+        run(group(), score=lambda own, peer: wrong)
+
+
+@pytest.mark.parametrize("wrong", [np.ones(2), 1.0, np.array([0, 7, 1]), np.array([0, np.nan, 1])])
+def test_weights_that_are_no_row_from_0_to_1_are_refused_by_the_name_of_the_rule(wrong):
+    with pytest.raises(ValueError, match=r"your rule `weigh` must return 3 numbers in \[0, 1\], got"):
+        run(group(), weigh=lambda *_: wrong)
