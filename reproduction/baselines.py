@@ -143,6 +143,8 @@ def _by_reputation(state: State, updates: list[torch.Tensor], judge: Callable, r
     known = state.memory.get("reputation")
     weights = np.array(state.sizes) / sum(state.sizes) if known is None else known
     total = sum(map(mul, map(float, weights), updates))
+    if not total.any():  # no upload could be used: nobody is judged by it
+        return [total] * state.n, np.ones(state.n)
     similarity = np.array([cosine(update, total) for update in updates])
     reputation = judge(np.array(known or [0.0] * state.n), similarity)
     state.memory["reputation"], share = reputation.tolist(), reward(reputation)

@@ -86,7 +86,7 @@ def test_a_damaged_record_is_named(small_run, tmp_path, content, said):
 
 
 @pytest.mark.parametrize(
-    "method, what", [("standalone", "loss of P1, .*"), ("cgsv", "update of P1"), ("rffl", "update")]
+    "method, what", [("standalone", "loss of P1, .*"), ("cgsv", "loss of P1"), ("rffl", "loss of P1")]
 )
 def test_what_diverged_is_not_recorded(small_run, tmp_path, method, what):
     run = small_run(method, lr=1e20)
