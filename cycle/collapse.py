@@ -28,6 +28,8 @@ def warn(state: State, history: list[dict]) -> None:
             continue
         row["collapsed"].append(party)
         if party not in told:
-            advice = "try a tenth of lambda_0, or a smaller lr (see `cycle.run`)"
+            taught = any(one["losses"][n][1] for one in history)
+            first = "try a tenth of lambda_0, or" if taught else "scale the inputs, or take"
+            advice = f"{first} a smaller lr (see `cycle.run`)"
             said = f"round {row['round']}: {party} collapses: {said}; {advice}"
             warnings.warn(said, Collapse, stacklevel=3)

@@ -27,9 +27,13 @@ def test_who_collapses_is_named_with_what_to_do():
         r"round 1: Basel collapses: its accuracy fell from 98 % alone to \d %; try a tenth of lambda_0", text
     )
     assert [row["collapsed"] for row in result.history] == [[]] * 6 + [["Basel"]] * 4
+
+
+def test_who_collapses_before_it_heard_anybody_is_not_told_of_lambda():
     noise = [cycle.Party(linear(), (blobs(40, n)[0], np.arange(40) // 20)) for n in range(2)]
-    with pytest.warns(Collapse, match="P2 collapses: its own loss is .*, that of guessing 0.7"):
-        run(noise, options=cycle.Options(local_epochs=1, rounds=1, lr=1e6))
+    what = "round -1: P2 collapses: its own loss is .*, that of guessing 0.7; scale the inputs, or take a smaller lr"
+    with pytest.warns(Collapse, match=what):
+        run(noise, options=cycle.Options(local_epochs=2, rounds=1, lr=1e6))
 
 
 def test_who_learns_is_not_warned_of():
