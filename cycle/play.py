@@ -112,13 +112,20 @@ def classes_of(parties: list[Party]) -> int:
     """How many classes everybody tells apart: the width of the logits, the same for all."""
     widths = {}
     for party in parties:
+        asked = "prepare(inputs, augment)"
         try:
-            logits = party.model.eval()(party.prepare(party.inputs[:1].clone(), False))
+            inputs = party.prepare(party.inputs[:1].clone(), False)
+            asked = "the model"
+            logits = party.model.eval()(inputs)
         except Exception as error:
-            what = f"the model of {party} cannot take its own inputs ({error})"
+            what = f"{asked} of {party} cannot take its own inputs ({error})"
+            if party.inputs.dtype == torch.uint8:
+                what += "; bytes are scaled as images: use int64 for token ids"
             raise ValueError(f"parties: {what}") from error
         shape, most = tuple(logits.shape), int(party.labels.max())
-        check(len(shape) == 2, f"parties: model of {party}", "give [sample, class]", shape)
+        fits = len(shape) == 2 and shape[1] > 1
+        must = "give [sample, class], one output a class"
+        check(fits, f"parties: model of {party}", must, shape)
         check(most < shape[1], f"parties: labels of {party}", f"be below {shape[1]} classes", most)
         loss = party.loss(logits, party.labels[:1])
         one = torch.is_tensor(loss) and loss.dim() == 0

@@ -23,7 +23,8 @@ def samples(data, name: str) -> tuple[torch.Tensor, torch.Tensor]:
         some = hasattr(data, "__getitem__") and getattr(data, "ndim", 1) and len(data)
         check(some, name, "be (inputs, labels), a Dataset or a DataLoader", data)
         inputs, labels = zip(*(_pair(data[row], name) for row in range(len(data))), strict=True)
-    inputs, labels = _tensor(inputs, f"inputs of {name}"), _tensor(labels, f"labels of {name}")
+    inputs = _tensor(inputs, f"inputs of {name}", "be numbers of one shape")
+    labels = _tensor(labels, f"labels of {name}", "be numbers: number your classes 0, 1, ...")
     whole = labels.dim() == 1 and not (labels.is_floating_point() or labels.is_complex())
     check(whole, f"labels of {name}", "be whole numbers in one row", labels)
     shapes = tuple(inputs.shape), tuple(labels.shape)
@@ -46,7 +47,7 @@ def _pair(item, name):
     return item
 
 
-def _tensor(values, name) -> torch.Tensor:
+def _tensor(values, name, must) -> torch.Tensor:
     if torch.is_tensor(values):
         return values.detach()
     try:
@@ -57,5 +58,5 @@ def _tensor(values, name) -> torch.Tensor:
             array = array.astype(np.int64)
         return torch.from_numpy(np.require(array, requirements=["C", "W"]))
     except (TypeError, ValueError, AttributeError, RuntimeError) as error:
-        what = f"{name} must be numbers of one shape, got {short(values)} ({error})"
+        what = f"{name} must {must}, got {short(values)} ({error})"
         raise ValueError(what) from None

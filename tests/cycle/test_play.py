@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from test_front import FEW, blobs, group, linear, run, weights
+from test_front import FEW, Words, blobs, group, linear, run, tokens, weights
 from torch import nn
 
 import cycle
@@ -45,6 +45,20 @@ def test_what_is_wrong_with_a_party_is_named_by_its_number():
     ):
         with pytest.raises(ValueError, match=said):
             run([one, cycle.Party(model, data)])
+
+
+@pytest.mark.parametrize(
+    "model, data, prepare, said",
+    [
+        (Words(), (tokens(20, 0)[0].astype(np.uint8), tokens(20, 0)[1]), None, "use int64 for token ids"),
+        (linear(), blobs(20, 0), lambda inputs: inputs, r"prepare\(inputs, augment\) of P1 cannot take .*1 positional"),
+        (nn.Linear(6, 1), blobs(20, 0), None, r"P1 must give \[sample, class\], one output a class, got \(1, 1\)"),
+    ],
+    ids=range(3),
+)
+def test_what_is_wrong_is_said_with_what_to_do(model, data, prepare, said):
+    with pytest.raises(ValueError, match=said):
+        run([cycle.Party(model, data, prepare=prepare), cycle.Party(linear(), blobs(20, 1))])
 
 
 def test_who_cannot_answer_whom_is_named_before_anybody_trains():

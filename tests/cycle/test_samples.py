@@ -107,6 +107,7 @@ def test_nothing_is_copied_that_need_not_be():
         ((np.where(ROWS == 5, np.nan, ROWS), LABELS), "inputs of data must be finite"),
         ((np.where(ROWS == 5, np.inf, ROWS), LABELS), "inputs of data must be finite"),
         ((list("abcdef"), LABELS), "inputs of data must be numbers of one shape"),
+        ((ROWS, list("abcabc")), "labels of data must be numbers: number your classes 0, 1, ..., got"),
         (([[1], [2, 3]] * 3, LABELS), "inputs of data must be numbers of one shape"),
         (
             ([torch.ones(2), torch.ones(3)] * 3, LABELS),
@@ -115,7 +116,7 @@ def test_nothing_is_copied_that_need_not_be():
         ([(1, 2, 3), (4, 5, 6), (7, 8, 9)], "data must give pairs .input, label., got .1, 2, 3."),
         ((5.0, 3), "labels of data must be whole numbers in one row"),
     ],
-    ids=range(16),
+    ids=range(17),
 )
 def test_what_is_no_data_is_named(data, said):
     with pytest.raises(ValueError, match=said):
