@@ -42,9 +42,17 @@ class Result:
     shares: np.ndarray | None = None  # messages by [sender, receiver]
     messages: int = 0
     bytes: int = 0
-    twins: list[Party] = field(default_factory=list, repr=False)  # as before the first epoch
-    test: tuple | None = field(default=None, repr=False)
+    twins: list[Party] = field(default_factory=list)  # as before the first epoch
+    test: tuple | None = None
     alone: list[float] | None = None  # accuracy of the same parties alone, made by `report`
+
+    def __repr__(self) -> str:
+        """A line a party: its accuracy at the end, and how many answers it sent."""
+        sent = [0] * len(self.parties) if self.shares is None else self.shares.sum(axis=1)
+        percents = self.accuracy or [np.nan] * len(sent)
+        rows = zip(map(str, self.parties), percents, sent, strict=True)
+        lines = [f"{name:<12}{percent:6.1f} %{many:8d} sent" for name, percent, many in rows]
+        return "\n".join([f"{self.method}: {len(self.history)} epochs", *lines])
 
     @property
     def accuracy(self) -> list[float] | None:

@@ -156,6 +156,17 @@ def test_everybody_is_tested_on_the_common_set_or_its_own_or_not_at_all():
         untested.report()
 
 
+def test_a_result_is_shown_in_a_line_a_party():
+    parties = group()
+    parties[1].name = "Basel"
+    result = run(parties, "vpdl", test=blobs(40, 9))
+    first, *lines = repr(result).splitlines()
+    assert first == "vpdl: 5 epochs"
+    percents = [f"{percent:.1f}" for percent in result.accuracy]
+    told = [[name, percent, "%", "6", "sent"] for name, percent in zip(["P1", "Basel", "P3"], percents, strict=True)]
+    assert [line.split() for line in lines] == told
+
+
 @pytest.mark.parametrize("optimizer", [None, lambda p: torch.optim.Adam(p, 0.01)])
 def test_the_report_is_against_the_same_parties_alone(optimizer, caplog):
     """Trained once, from the same weights with the same seed, and said so; the parties stay as they are."""
