@@ -46,7 +46,7 @@ def stolen(owner, upload, answer, imaginary):
 
 
 @pytest.mark.parametrize("imaginary", [False, True])
-def test_weights_can_be_read_from_the_noise_of_an_answer_without_a_flood_and_not_with_it(
+def test_noise_keeps_the_weights_from_being_read_out_of_an_answer_and_without_it_they_are(
     linear, imaginary, monkeypatch
 ):
     owner, evaluator, upload, network = linear
