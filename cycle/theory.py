@@ -103,7 +103,7 @@ def lower_bound(gamma, reach=1.0):
 def simulate(gamma, gamma_g, runs, seed, gamma_peer=None):
     """Appendix B: how often fedavg and cycle are useful, and cycle strictly_better or a tie."""
     gamma, gamma_g, gamma_peer = checked(gamma, gamma_g, gamma_peer)
-    check(not gamma.shape, "gamma, gamma_g, gamma_peer", "be one number each", gamma)
+    check(not gamma.shape, "gamma", "be one number, as gamma_g and gamma_peer", gamma)
     check_whole(runs, "runs", 1, 10**8)
     check_whole(seed, "seed", 0)
     rng = np.random.default_rng(seed)
