@@ -85,7 +85,7 @@ def _wrap(figure: Figure) -> None:
     for text in (text for ax in figure.axes for text in (ax._left_title, ax.xaxis.label)):
         words, box = text.get_text(), text.get_window_extent()
         left = text.get_horizontalalignment() == "left"
-        room = edge - box.x0 if left else 2 * min(box.x0 + box.x1, 2 * edge - box.x0 - box.x1) / 2
+        room = edge - box.x0 if left else min(box.x0 + box.x1, 2 * edge - box.x0 - box.x1)
         if box.width > room and "$" not in words:
             text.set_text("\n".join(textwrap.wrap(words, int(len(words) * room / box.width))))
 
